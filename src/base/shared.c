@@ -5,15 +5,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 #define FOLDER "/dev/shm"
 
@@ -52,19 +57,96 @@ bool hop_process_lives(long pid, unsigned long long started)
 char hop_shared_others;
 #endif
 
+/* ---- names ---- */
+
+/* Never one that was there before: who sweeps may be about to remove that. */
 static void make_name(char name[HOP_SHARED_NAME_SIZE])
 {
     static atomic_uint number;
-    unsigned n = atomic_fetch_add(&number, 1);
-    long pid = (long)getpid();
-    (void)snprintf(name, HOP_SHARED_NAME_SIZE, "/hopcast-%ld-%llu-%u", pid, hop_process_started(pid), n);
+    uint64_t random;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+        random = hop_now_ns();
+    (void)snprintf(name, HOP_SHARED_NAME_SIZE, "/hopcast-%ld-%016" PRIx64 "-%u", (long)getpid(), random,
+                   atomic_fetch_add(&number, 1));
+}
+
+static bool is_name(const char *text)
+{
+    long pid;
+    char random[17];
+    unsigned number;
+    return sscanf(text, "hopcast-%ld-%16[0-9a-f]-%u", &pid, random, &number) == 3 && strlen(random) == 16 &&
+           strlen(text) + 2 <= HOP_SHARED_NAME_SIZE;
+}
+
+/* None of the first three, which a program may have closed and prints to all the same. */
+static int open_new(const char *name)
+{
+    int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 || file > STDERR_FILENO)
+        return file;
+    int higher = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    (void)close(file);
+    if (higher < 0)
+        (void)shm_unlink(name);
+    errno = error;
+    return higher;
+}
+
+/* A new file under a new name, with its lock. Before it has that, a sweep may remove it: then it has another. */
+static int create_held(char name[HOP_SHARED_NAME_SIZE])
+{
+    struct stat info = {0};
+    for (;;) {
+        make_name(name);
+        int file = open_new(name);
+        if (file < 0 || flock(file, LOCK_SH) != 0 || fstat(file, &info) != 0 || info.st_nlink > 0)
+            return file;
+        (void)close(file);
+    }
+}
+
+/* Files of names that others withdraw. */
+static struct {
+    pthread_mutex_t lock;
+    int *files;
+    uint32_t count, capacity;
+} left = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Closes those of names that are gone, and keeps one more; 0: none. */
+static void keep_left(int file)
+{
+    struct stat info;
+    uint32_t kept = 0;
+    (void)pthread_mutex_lock(&left.lock);
+    for (uint32_t i = 0; i < left.count; i++) {
+        if (fstat(left.files[i], &info) == 0 && info.st_nlink > 0)
+            left.files[kept++] = left.files[i];
+        else
+            (void)close(left.files[i]);
+    }
+    left.count = kept;
+    if (file && hop_grow(&left.files, &left.capacity, left.count + 1, sizeof *left.files))
+        left.files[left.count++] = file;
+    if (left.count == 0) {
+        free(left.files);
+        left.files = NULL;
+        left.capacity = 0;
+    }
+    (void)pthread_mutex_unlock(&left.lock);
+}
+
+void hop_shared_leave_named(struct hop_shared *shared)
+{
+    keep_left(shared->held);
+    shared->named = false;
+    shared->held = 0;
 }
 
 static enum hop_status map(int file, struct hop_shared *shared, struct hop_diag *diag)
 {
     shared->memory = mmap(NULL, shared->size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     int error = errno;
-    (void)close(file);
     if (shared->memory != MAP_FAILED)
         return HOP_OK;
     shared->memory = NULL;
@@ -74,16 +156,14 @@ static enum hop_status map(int file, struct hop_shared *shared, struct hop_diag 
 enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct hop_diag *diag)
 {
     struct hop_shared made = {.size = size ? size : 1, .named = true};
-    make_name(made.name);
-    int file = shm_open(made.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int file = made.held = create_held(made.name);
     if (file < 0)
         return hop_fail(diag, HOP_ERR_IO, "cannot create shared memory %s: %s", made.name, strerror(errno));
     int error;
     while ((error = posix_fallocate(file, 0, (off_t)made.size)) == EINTR)
         ;
     if (error) {
-        (void)close(file);
-        (void)shm_unlink(made.name);
+        hop_shared_withdraw(&made);
         hop_fail(diag, HOP_ERR_MEMORY, "no %zu bytes of shared memory: %s", made.size, strerror(error));
         hop_diag_expect(diag, "smaller buffers, fewer ranks, or a larger " FOLDER);
         return HOP_ERR_MEMORY;
@@ -92,7 +172,7 @@ enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct
     if (status == HOP_OK)
         *shared = made;
     else
-        (void)shm_unlink(made.name);
+        hop_shared_withdraw(&made);
     return status;
 }
 
@@ -110,6 +190,7 @@ enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, s
     }
     made.size = (size_t)info.st_size;
     enum hop_status status = map(file, &made, diag);
+    (void)close(file);
     if (status == HOP_OK)
         *shared = made;
     return status;
@@ -119,7 +200,12 @@ void hop_shared_withdraw(struct hop_shared *shared)
 {
     if (shared->named)
         (void)shm_unlink(shared->name);
+    if (shared->named && shared->held)
+        (void)close(shared->held);
+    else if (shared->named)
+        keep_left(0);
     shared->named = false;
+    shared->held = 0;
 }
 
 void hop_shared_finish(struct hop_shared *shared)
@@ -130,6 +216,16 @@ void hop_shared_finish(struct hop_shared *shared)
     *shared = (struct hop_shared){0};
 }
 
+/* Whoever gets the lock is alone with it. */
+static bool sweep(const char *name)
+{
+    int file = shm_open(name, O_RDWR | O_CLOEXEC, 0);
+    bool removed = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && shm_unlink(name) == 0;
+    if (file >= 0)
+        (void)close(file);
+    return removed;
+}
+
 unsigned hop_shared_sweep(void)
 {
     DIR *folder = opendir(FOLDER);
@@ -137,15 +233,11 @@ unsigned hop_shared_sweep(void)
     if (!folder)
         return 0;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        long pid;
-        unsigned long long started;
-        unsigned number;
         char name[HOP_SHARED_NAME_SIZE];
-        if (sscanf(entry->d_name, "hopcast-%ld-%llu-%u", &pid, &started, &number) != 3 || pid <= 0 ||
-            strlen(entry->d_name) + 2 > sizeof name || hop_process_lives(pid, started))
+        if (!is_name(entry->d_name))
             continue;
         (void)snprintf(name, sizeof name, "/%.62s", entry->d_name);
-        removed += shm_unlink(name) == 0;
+        removed += sweep(name);
     }
     (void)closedir(folder);
     return removed;

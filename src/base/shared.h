@@ -2,10 +2,12 @@
 /*
  * Shared memory with a name (POSIX), for processes of one machine and one user.
  *
- *     /dev/shm/hopcast-<pid>-<start time of that process>-<number>
+ *     /dev/shm/hopcast-<pid>-<16 random hexadecimal digits of that process>-<number>
  *
  * A name lives from creation until all who need the memory have attached to it; from then on nothing of it can stay
- * behind, however its processes end. A name whose process is gone is swept away by whoever comes next.
+ * behind, however its processes end. Meanwhile its maker holds a lock on it, which goes with the maker's last process:
+ * a name that nobody holds is swept away by whoever comes next. Process numbers prove nothing, since containers with
+ * numbers of their own may share the folder.
  */
 #ifndef HOP_BASE_SHARED_H
 #define HOP_BASE_SHARED_H
@@ -22,6 +24,7 @@ struct hop_shared {
     size_t size;
     char name[HOP_SHARED_NAME_SIZE];
     bool named; /* created here and not yet withdrawn */
+    int held;   /* named: the file that the lock is on; else 0 */
 };
 
 /* Zeroed memory under a new name, its pages there already (an overfull /dev/shm fails here, not with SIGBUS later). */
@@ -29,7 +32,9 @@ enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct
 enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, struct hop_diag *diag);
 void hop_shared_withdraw(struct hop_shared *shared); /* the name goes, the memory stays */
 void hop_shared_finish(struct hop_shared *shared);   /* withdraws and unmaps; zeroed is allowed */
-/* Removes the names of processes that are gone; how many. */
+/* It stays named and held until somebody withdraws it by its name, or this process and its children are gone. */
+void hop_shared_leave_named(struct hop_shared *shared);
+/* Removes the names that nobody holds; how many. */
 unsigned hop_shared_sweep(void);
 /*
  * For ThreadSanitizer, which knows an order of two threads only by an address that both use. Two threads of one rank may be

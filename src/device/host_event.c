@@ -45,7 +45,7 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == 64, "a cache line");
 
-enum { EVENTS = 64 };
+enum { EVENTS = 256 }; /* a page is an open file until it is withdrawn */
 
 struct host_event {
     struct hop_host_page *page;

@@ -291,6 +291,8 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     }
     launch.shared.named = true; /* gone already when all joined */
     hop_shared_finish(&launch.shared);
+    if (status != HOP_OK)
+        (void)hop_shared_sweep(); /* of ranks that were lost */
     free(launch.children);
     return status;
 }

@@ -27,7 +27,7 @@ enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE]
     board->size = size;
     board->magic = MAGIC;
     memcpy(session, shared.name, HOP_SESSION_SIZE);
-    shared.named = false; /* the name goes when the last rank has joined */
+    hop_shared_leave_named(&shared); /* the name goes when the last rank has joined */
     hop_shared_finish(&shared);
     return HOP_OK;
 }
@@ -254,6 +254,8 @@ void hop_team_destroy(struct hop_team *team)
     if (team->board && !team->finished)
         atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_LEFT);
     hop_shared_finish(&team->shared);
+    if (team->failed)
+        (void)hop_shared_sweep(); /* of ranks that were lost */
     free(team->node_of);
     free(team->local_of);
     free(team->rank_of);

@@ -141,10 +141,14 @@ def run_one(number, launcher, sent, to_launcher, moment, rank):
     signalled = time.monotonic()
     stopped_launcher = victim is not None and to_launcher and sent == signal.SIGSTOP
     left = trial.look()
-    while (left or (trial.job.poll() is None and not stopped_launcher)) and time.monotonic() - signalled < PATIENCE_S + 30:
+    while left and time.monotonic() - signalled < PATIENCE_S + 30:
         time.sleep(0.02)
         left = trial.look()
     took_s = time.monotonic() - signalled
+    try:  # an mpirun whose rank died before it had heard of it may wait for it for ever: that is not ours
+        trial.job.wait(0 if stopped_launcher else 5 if soak else 30)
+    except subprocess.TimeoutExpired:
+        pass
     for pid in left:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -152,7 +156,7 @@ def run_one(number, launcher, sent, to_launcher, moment, rank):
             pass
     done = victim is None
     if trial.job.poll() is None:
-        if not stopped_launcher:
+        if trial.own and not stopped_launcher:
             left = left | {trial.job.pid}
         trial.job.kill()
     status = trial.job.wait()

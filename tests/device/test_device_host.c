@@ -294,7 +294,7 @@ static void closing_leaves_nothing_behind(void **state)
             if (i % 3 == 0)
                 ops->free(other, theirs);
         }
-        for (unsigned i = 0; i < 150; i++) {
+        for (unsigned i = 0; i < 600; i++) {
             struct hop_device_handle handle = export_event(device, create_event(device));
             (void)import_event(other, &handle);
         }
@@ -367,7 +367,7 @@ static void bogus_handles_are_refused(void **state)
     }
     assert_int_equal(ops->import_event(device, &memory, &event, &diag), HOP_ERR_INVALID);
     memcpy(&content, good.bytes, sizeof content);
-    content.slot = 64;
+    content.slot = 256;
     memcpy(bogus[0].bytes, &content, sizeof content);
     assert_int_equal(ops->import_event(device, &bogus[0], &event, &diag), HOP_ERR_INVALID);
     memcpy(&content, memory.bytes, sizeof content); /* events in memory of another size */

@@ -470,6 +470,51 @@ static void names_of_living_processes_are_not_swept(void **state)
     assert_int_equal(count_names(getpid()), 0);
 }
 
+/* Sweeps in a process that sees no other's number, as a container that shares the folder does; 77: not allowed here. */
+static int sweep_elsewhere(void)
+{
+    int status = 0;
+    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+        return 77;
+    pid_t elsewhere = fork(); /* the first process of the new namespace */
+    if (elsewhere == 0) {
+        (void)hop_shared_sweep();
+        _exit(0);
+    }
+    return waitpid(elsewhere, &status, 0) == elsewhere ? status : 1;
+}
+
+static void names_of_other_namespaces_are_swept_once_nobody_holds_them(void **state)
+{
+    (void)state;
+    struct hop_shared mine;
+    CHECK(hop_shared_create(1000, &mine, D));
+    pid_t maker = fork();
+    if (maker == 0) {
+        struct hop_shared forgotten;
+        _exit(hop_shared_create(1000, &forgotten, NULL) != HOP_OK);
+    }
+    int status;
+    assert_int_equal(waitpid(maker, &status, 0), maker);
+    assert_int_equal(count_names(maker), 1);
+    pid_t sweeper = fork();
+    if (sweeper == 0)
+        _exit(sweep_elsewhere());
+    assert_int_equal(waitpid(sweeper, &status, 0), sweeper);
+    bool allowed = !(WIFEXITED(status) && WEXITSTATUS(status) == 77);
+    if (allowed) {
+        assert_int_equal(status, 0);
+        assert_int_equal(count_names(maker), 0);
+        assert_int_equal(count_names(getpid()), 1);
+    }
+    hop_shared_finish(&mine);
+    (void)hop_shared_sweep();
+    if (!allowed) {
+        print_message("skipped: this process may not have process numbers of its own (unshare)\n");
+        skip();
+    }
+}
+
 TEST_GROUP(team)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +531,7 @@ TEST_GROUP(team)
         cmocka_unit_test(many_groups_leave_nothing_behind),
         cmocka_unit_test(when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up),
         cmocka_unit_test(names_of_living_processes_are_not_swept),
+        cmocka_unit_test(names_of_other_namespaces_are_swept_once_nobody_holds_them),
     };
     start_test_clock();
     return RUN_TESTS(tests, NULL, NULL);
