@@ -15,8 +15,9 @@
  * Model `server` adds what servers show and the tree lacks: the capacity of a link's direction depends on what the other one
  * carries, from capacity_Bps while that is idle to duplex_Bps while it carries its own duplex_Bps, in a straight line between:
  *
- *     capacity(l) = capacity_Bps - (capacity_Bps - duplex_Bps) x min(1, load of the other direction / its duplex_Bps)
+ *     capacity(l) = capacity_Bps - (capacity_Bps - duplex_Bps) x min(1, load of the other direction / full)
  *
+ * where full is the duplex_Bps of the other direction, or what l carries itself at most, if that is less;
  * settled in the same rounds. Without a duplex_Bps of its own a link is as in `credit`.
  *
  * On a device's own link the copies from and to host memory may slow each other down more than copies between devices do:
@@ -365,13 +366,13 @@ static double settle_duplex(struct state *s, double step)
         if (active->reverse == HOP_NONE)
             continue;
         const struct active *other = &s->active[active->reverse];
-        double target = active->alone - (active->alone - active->duplex) * hop_min(1, other->load / other->duplex);
+        double target = hop_two_way_capacity(active->alone, active->duplex, other->load, other->duplex);
         if (active->device && s->host_duplex < 1) {
             double mine = hop_min(active->duplex, s->host_duplex * active->alone);
             double its = hop_min(other->duplex, s->host_duplex * other->alone);
             double part = active->load > 0 ? hop_min(1, host_load(s, active) / active->load) : 0;
-            target =
-                hop_min(target, active->alone - (active->alone - mine) * part * hop_min(1, host_load(s, other) / its));
+            double most = hop_two_way_capacity(active->alone, mine, host_load(s, other), its);
+            target = hop_min(target, active->alone - part * (active->alone - most));
         }
         largest = hop_max(largest, fabs(target - active->capacity));
         active->capacity += step * (target - active->capacity);

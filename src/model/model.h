@@ -84,6 +84,13 @@ extern const struct hop_parameter_table hop_pcie_parameters, hop_credit_paramete
 enum hop_status hop_models_choose(const struct hop_topology *topology, const char *text, const bool *ordered,
                                   const struct hop_model **models, struct hop_diag *diag);
 
+/* What a direction of a link carries that has `alone` while the other direction is idle, and `duplex` as soon as that one carries
+ * its own duplex, or as much as this one carries at most. */
+static inline double hop_two_way_capacity(double alone, double duplex, double other_load, double other_duplex)
+{
+    return alone - (alone - duplex) * hop_min(1, other_load / hop_min(other_duplex, hop_max(alone, duplex)));
+}
+
 /* two_way.c: whether the two directions of some link of the domain slow each other down. */
 bool hop_domain_is_two_way(const struct hop_topology *topology, uint32_t domain);
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Model `server` on links that are no PCIe tree: max-min fair shares (fair.c) of capacities that depend, as in credit.c, on what
- * the other direction carries:
- *
- *     capacity(l) = capacity_Bps - (capacity_Bps - duplex_Bps) x min(1, load of the other direction / its duplex_Bps)
- *
- * Shares and capacities are taken in turn, capacities going most of the way each time, until none changes.
+ * the other direction carries. Shares and capacities are taken in turn, capacities going most of the way each time, until none
+ * changes.
  */
 #include "model/model.h"
 
@@ -71,7 +68,7 @@ static double turn_capacities(struct state *s)
     for (uint32_t u = 0; u < s->used_count; u++) {
         uint32_t link = s->used[u], reverse = s->links->local[s->links->directed[link] ^ 1u];
         double alone = s->links->capacity_Bps[link], *present = &s->present.capacity_Bps[link];
-        double target = alone - (alone - duplex_of(s, link)) * hop_min(1, s->load[reverse] / duplex_of(s, reverse));
+        double target = hop_two_way_capacity(alone, duplex_of(s, link), s->load[reverse], duplex_of(s, reverse));
         largest = hop_max(largest, fabs(target - *present) / alone);
         *present += STEP * (target - *present);
     }

@@ -220,6 +220,21 @@ static void a_partly_loaded_direction_takes_its_part(void **state)
     }
 }
 
+/* A way out that widens to 25 under load, of which the other direction need not carry more than that. */
+static void a_wide_direction_counts_as_far_as_the_narrow_one_goes(void **state)
+{
+    (void)state;
+    static const double loads[] = {5, 12.5, 25, 40};
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        struct hop_topology *topology = done(two_switches(1));
+        set(topology, "switch0->root0.capacity=20GB/s");
+        set(topology, "switch0->root0.duplex=25GB/s");
+        set(topology, "switch0->gpu1.capacity=%gGB/s", loads[i]);
+        EXPECT(topology, "server", "gpu0>host0 host0>gpu1", 20 + 5 * fmin(1, loads[i] / 25), loads[i]);
+        hop_topology_destroy(topology);
+    }
+}
+
 static void several_transfers_each_way_divide_the_two_way_capacity(void **state)
 {
     (void)state;
@@ -474,7 +489,7 @@ static struct oracle_tree narrowed(const struct twin *t, const struct oracle_tra
         int link = paths.order[i], other = reverse_of(link);
         double alone = oracle_capacity(&t->tree, link);
         double load = oracle_wire_load(&t->tree, &paths, rates, other) * oracle_capacity(&t->tree, other);
-        *capacity_at(&tree, link) = alone - (alone - t->duplex[link]) * fmin(1, load / t->duplex[other]);
+        *capacity_at(&tree, link) = alone - (alone - t->duplex[link]) * fmin(1, load / fmin(t->duplex[other], fmax(alone, t->duplex[link])));
     }
     return tree;
 }
@@ -1499,6 +1514,7 @@ TEST_GROUP(server)
         cmocka_unit_test(both_directions_full_have_the_two_way_capacity),
         cmocka_unit_test(directions_may_differ),
         cmocka_unit_test(a_partly_loaded_direction_takes_its_part),
+        cmocka_unit_test(a_wide_direction_counts_as_far_as_the_narrow_one_goes),
         cmocka_unit_test(several_transfers_each_way_divide_the_two_way_capacity),
         cmocka_unit_test(the_narrowest_two_way_capacity_of_a_route_counts),
         cmocka_unit_test(pcie_duplex_is_the_share_of_every_pcie_link_that_says_nothing),
