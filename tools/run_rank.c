@@ -134,7 +134,13 @@ static int show(const struct run_request *r, const struct found *found)
 static int run_all(struct hop_team *team, const struct run_request *r, struct found *found)
 {
     struct hop_diag diag = {0};
-    enum hop_status status = first_launch(team, r, found, &diag);
+    const struct hop_agreement same[] = {{"number of launches", r->repeat, false},
+                                         {"number of launches before", r->warmup, false},
+                                         {"seed", r->seed, false},
+                                         {"wish to check the bytes", r->check, false}};
+    enum hop_status status = hop_team_agree(team, same, HOP_COUNT(same), &diag);
+    if (status == HOP_OK)
+        status = first_launch(team, r, found, &diag);
     if (status == HOP_OK && r->repeat > 0)
         status = repeated(team, r, found->times_s, &diag);
     if (status == HOP_OK && found->first_wrong.what[0])

@@ -68,6 +68,15 @@ HOP_API uint32_t hop_team_size(const struct hop_team *team);
 /* The machine of a rank, from 0. */
 HOP_API uint32_t hop_team_node(const struct hop_team *team, uint32_t rank);
 HOP_API enum hop_status hop_team_barrier(struct hop_team *team, struct hop_diag *diag);
+/* Whether all ranks, each of which calls it with a list of the same length (at most 64), have the same values in it: else
+ * HOP_ERR_INVALID on all of them, and diag names the ranks and the first thing in which they differ. */
+struct hop_agreement {
+    const char *what; /* "number of launches" */
+    uint64_t value;
+    bool hashed; /* the value says nothing to people */
+};
+HOP_API enum hop_status hop_team_agree(struct hop_team *team, const struct hop_agreement *items, uint32_t count,
+                                       struct hop_diag *diag);
 /* Waits for all and takes leave: a rank that ends without it is lost. From then on nobody waits for this one, or looks
  * after it; saying it again does nothing. */
 HOP_API enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag);
@@ -128,7 +137,8 @@ struct hop_program_options {
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be
- * NULL. Refused: a schedule that can never end, ranks outside the team, more memory than there is. */
+ * NULL. Refused: ranks whose schedules or options differ (of a table of copies, only that there is one), a schedule that
+ * can never end, ranks outside the team, more memory than there is. */
 HOP_API enum hop_status hop_program_create(struct hop_team *team, const struct hop_schedule *schedule,
                                            const struct hop_program_options *options, struct hop_program **program,
                                            struct hop_diag *diag);

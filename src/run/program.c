@@ -81,6 +81,7 @@ static void build(struct hop_program *program)
 {
     struct hop_team *team = program->team;
     struct hop_diag *diag = &program->failure;
+    (void)HOP_TRY(program, hop_program_agree(program, diag));
     (void)HOP_TRY(program, hop_layout_create(program->schedule, program->options.pipelined, &program->layout, diag));
     if (program->layout.ranks > team->size)
         (void)HOP_TRY(program, hop_fail(diag, HOP_ERR_INVALID,

@@ -193,6 +193,9 @@ static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
 
 /* ---- what its files do for each other, the lower one first ---- */
 
+/* agree.c: whether all ranks have the same schedule and options; all call it. */
+enum hop_status hop_program_agree(const struct hop_program *program, struct hop_diag *diag);
+
 /* hooks.c: what hooks.fault says is to happen. Refused where nothing would come of it. */
 void hop_program_find_fault(struct hop_program *program);
 

@@ -195,6 +195,24 @@ static void number_nodes(struct hop_team *team, const char *places, uint32_t nod
     team->local = team->local_of[team->rank];
 }
 
+/* What every rank says of its place: the host's name and, behind it, node_size. */
+enum { NODE_SIZE_AT = HOP_SLOT_BYTES / 2 };
+_Static_assert(HOST_NAME_MAX < NODE_SIZE_AT, "a host's name fits");
+
+static enum hop_status agree_on_nodes(const char *places, uint32_t ranks, struct hop_diag *diag)
+{
+    uint32_t first, own;
+    memcpy(&first, places + NODE_SIZE_AT, sizeof first);
+    for (uint32_t r = 1; r < ranks; r++) {
+        memcpy(&own, places + (size_t)r * HOP_SLOT_BYTES + NODE_SIZE_AT, sizeof own);
+        if (own != first)
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "rank %u has another size of a node than rank 0: %u, not %u\nthe same on all ranks", r, own,
+                            first);
+    }
+    return HOP_OK;
+}
+
 enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size, const struct hop_team_options *options,
                                     struct hop_team **team, struct hop_diag *diag)
 {
@@ -211,8 +229,11 @@ enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size,
         made->group = group;
         configure(made, options); /* from here on it may be stopped */
         (void)gethostname(mine, HOST_NAME_MAX);
+        memcpy(mine + NODE_SIZE_AT, &node_size, sizeof node_size);
         status = hop_team_gather(made, mine, all, sizeof mine, diag);
     }
+    if (status == HOP_OK)
+        status = agree_on_nodes(all, made->size, diag);
     if (status == HOP_OK) {
         number_nodes(made, all, node_size);
         count_crowd(made);

@@ -106,7 +106,7 @@ def undisturbed(launcher):
     return time.monotonic() - begun
 
 
-def find_faults(trial, status, number, to_launcher, victim, took_s, left, done):
+def find_faults(trial, status, to_launcher, victim, took_s, left, done):
     rank = trial.seen.get(victim, -1)
     text, faults = trial.text(), []
     if left:
@@ -118,8 +118,7 @@ def find_faults(trial, status, number, to_launcher, victim, took_s, left, done):
             faults.append("exit status %s, rank %d is not named" % (status, rank))
         if not trial.own and status == 0 and "every byte" not in text:
             faults.append("exit status 0")
-    all_killed = number == signal.SIGKILL and (to_launcher or not trial.own) or not trial.own
-    if trial.names() and not all_killed:
+    if trial.names() and trial.own and not to_launcher:
         faults.append("names are left: %s" % trial.names())
     return faults
 
@@ -160,7 +159,7 @@ def run_one(number, launcher, sent, to_launcher, moment, rank):
             left = left | {trial.job.pid}
         trial.job.kill()
     status = trial.job.wait()
-    faults = find_faults(trial, status, sent, to_launcher, victim, took_s, left, done)
+    faults = find_faults(trial, status, to_launcher, victim, took_s, left, done)
     what = "%3d %-7s %s to %s after %.3f s: %.2f s, status %s" % (
         number, launcher, signal.Signals(sent).name, "launcher" if to_launcher else "rank %s" % trial.seen.get(victim, "-"),
         moment, took_s, status)

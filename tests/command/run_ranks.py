@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from under_mpi import PATIENCE_S, check, command, hopcast, run_parts, wait_until  # noqa: E402
+from under_mpi import PATIENCE_S, check, command, finish, hopcast, run_parts, wait_until  # noqa: E402
 
 
 def start(ranks, *arguments):
@@ -93,4 +93,22 @@ def refused():
     check(done.returncode != 0 and done.errors.count("4 ranks") == 1, "too few ranks, said once: %s" % done.errors)
 
 
-run_parts(machines, across_nodes, killed, refused)
+def differing(first, second, *texts):
+    """Ranks that are given different things say so, and none of them runs anything."""
+    pair = [["run", "allreduce", "--algorithm", "ring", "--timeout", str(4 * PATIENCE_S), *more] for more in (first, second)]
+    job = subprocess.Popen(command(2, *pair[0]) + [":", "-n", "2", hopcast] + pair[1], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    errors = finish(job)
+    check(job.returncode in (2, 9), "%s beside %s ended with %d" % (first, second, job.returncode))  # MPICH kills who still runs
+    for text in texts:
+        check(text in errors, "%s beside %s: '%s' is not in: %s" % (first, second, text, errors[-600:]))
+
+
+def agree():
+    differing(("--bytes", "1KiB"), ("--bytes", "16MiB"), "ranks 2 and 3 have another sum of their bytes than rank 0: 150994944, not 9216")
+    differing(("--bytes", "1KiB", "--no-check"), ("--bytes", "2KiB", "--no-check"), "ranks 2 and 3 have another sum of their bytes")
+    differing((), ("--algorithm", "gsb"), "ranks 2 and 3 have another number of operations than rank 0: 7, not 36")
+    differing(("--repeat", "5"), ("--repeat", "6"), "ranks 2 and 3 have another number of launches than rank 0: 6, not 5")
+    differing(("--node-size", "2"), ("--node-size", "1"), "rank 2 has another size of a node than rank 0: 1, not 2")
+
+
+run_parts(machines, across_nodes, killed, refused, agree)

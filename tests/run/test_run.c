@@ -234,6 +234,62 @@ static void what_cannot_run_is_refused_with_its_reason(void **state)
     hop_topology_destroy(t2);
 }
 
+/* What rank 0 brings, and what the others of which `odd` has a bit. */
+struct difference {
+    const char *texts[2];
+    struct hop_program_options options[2];
+    unsigned odd;
+    const char *what;
+};
+
+static int differ(struct hop_team *team, void *context)
+{
+    const struct difference *d = context;
+    unsigned mine = d->odd >> hop_team_rank(team) & 1;
+    struct hop_schedule *schedule;
+    struct hop_program *program = NULL;
+    struct hop_diag diag = {0};
+    TRY(hop_schedule_parse("test.hop", d->texts[mine], strlen(d->texts[mine]), &schedule, D));
+    enum hop_status status = hop_program_create(team, schedule, &d->options[mine], &program, &diag);
+    hop_schedule_destroy(schedule);
+    REQUIRE(status == HOP_ERR_INVALID);
+    REQUIRE(strstr(diag.what, d->what));
+    return 0;
+}
+
+static void ranks_that_are_about_to_run_different_things_are_told(void **state)
+{
+    (void)state;
+    const char *small = "a: 0@gpu0:x -> 1@gpu1:y 1KiB",
+               *more = "a: 0@gpu0:x -> 1@gpu1:y 1KiB; b: 1@gpu1:z -> 0@gpu0:w 1B";
+    const struct difference all[] = {
+        {{small, "a: 0@gpu0:x -> 1@gpu1:y 2KiB"},
+         {{0}},
+         2,
+         "rank 1 has another sum of their bytes than rank 0: 2048, not 1024"},
+        {{small, more}, {{0}}, 12, "ranks 2 and 3 have another number of operations than rank 0: 2, not 1"},
+        {{small, "a: 0@gpu0:x -> 1@gpu1:z 1KiB"}, {{0}}, 10, "ranks 1 and 3 have another schedule than rank 0"},
+        {{small, "a: 0@gpu0:x -> 1@gpu1:y+8 1KiB"}, {{0}}, 14, "ranks 1, 2 and 3 have another schedule than rank 0"},
+        {{more, "a: 0@gpu0:x -> 1@gpu1:y 1KiB; b: 1@gpu1:z -> 0@gpu0:w 1B after a"},
+         {{0}},
+         4,
+         "rank 2 has another schedule"},
+        {{small, small}, {{0}, {.packet_bytes = 100}}, 8, "rank 3 has another packet size than rank 0: 100, not 0"},
+        {{small, small}, {{0}, {.copies = HOP_COPIES_DYNAMIC}}, 8, "rank 3 has another way of running"},
+        {{small, small}, {{0}, {.pipelined = true}}, 8, "rank 3 has another way of running"},
+        {{small, small}, {{0}, {.record = true}}, 8, "rank 3 has another way of running"},
+        {{small, small}, {{0}, {.device = "cuda"}}, 8, "rank 3 has another device"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct hop_launch_options how = {.ranks = 4, .threads = i % 2, .timeout_s = 60};
+        struct hop_diag ended = {0};
+        int result;
+        assert_int_equal(hop_launch(&how, differ, (void *)&all[i], &result, &ended), HOP_ERR_INVALID);
+        assert_int_equal(result, 0);
+        assert_non_null(strstr(ended.what, all[i].what));
+    }
+}
+
 static void a_schedule_that_can_never_end_is_refused_with_its_circle(void **state)
 {
     (void)state;
@@ -402,6 +458,7 @@ TEST_GROUP(run)
         cmocka_unit_test(random_schedules_do_what_they_say),
         cmocka_unit_test(whoever_performs_copies_their_choice_never_stands_still),
         cmocka_unit_test(what_cannot_run_is_refused_with_its_reason),
+        cmocka_unit_test(ranks_that_are_about_to_run_different_things_are_told),
         cmocka_unit_test(a_schedule_that_can_never_end_is_refused_with_its_circle),
         cmocka_unit_test(measured_times_fit_the_schedule),
         cmocka_unit_test(a_plan_gives_no_more_than_it_has),
