@@ -74,7 +74,7 @@ sources() {
 
 build_programs() {
     local flags=(-std=c17 -D_GNU_SOURCE -O2 -DNDEBUG -ffunction-sections -fdata-sections -Iinclude -Isrc)
-    [ -s "$folder/gpu_reduce.fatbin" ] && flags+=("-DHOP_GPU_FATBIN=\"$(realpath "$folder/gpu_reduce.fatbin")\"")
+    [ -s "$folder/gpu_reduce.fatbin" ] && flags+=("-DHOP_GPU_IMAGE_CUDA=\"$(realpath "$folder/gpu_reduce.fatbin")\"")
     local source objects=$folder/objects failed=0
     rm -rf "$objects"
     mkdir -p "$objects"

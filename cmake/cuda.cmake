@@ -42,7 +42,7 @@ else()
             -o ${HOPCAST_CUDA_FATBIN} ${PROJECT_SOURCE_DIR}/src/device/gpu_reduce.cu
     DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu_reduce.cu ${PROJECT_SOURCE_DIR}/src/device/gpu_reduce.h
     COMMENT "CUDA kernels for sm_${HOPCAST_CUDA_USED}" VERBATIM)
-  set_source_files_properties(src/device/gpu_image.c PROPERTIES COMPILE_DEFINITIONS "HOP_GPU_FATBIN=\"${HOPCAST_CUDA_FATBIN}\""
+  set_source_files_properties(src/device/gpu_image.c PROPERTIES COMPILE_DEFINITIONS "HOP_GPU_IMAGE_CUDA=\"${HOPCAST_CUDA_FATBIN}\""
                               OBJECT_DEPENDS ${HOPCAST_CUDA_FATBIN})
   message(STATUS "nvcc found: reduction kernels for sm_${HOPCAST_CUDA_USED}")
 endif()

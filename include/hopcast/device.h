@@ -14,7 +14,7 @@ extern "C" {
 
 /* A back end. */
 struct hop_device_facts {
-    const char *name;   /* "host", "cuda" */
+    const char *name;   /* "host", "cuda", "hip" */
     const char *what;   /* it is, in a few words */
     bool on_processors; /* they copy: ranks may be threads, engines may copy for them, copies can be emulated */
 };

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-static const struct hop_device_ops *const devices[] = {&hop_device_host, &hop_device_cuda};
+static const struct hop_device_ops *const devices[] = {&hop_device_host, &hop_device_cuda, &hop_device_hip};
 
 const struct hop_device_facts *hop_device_at(size_t index)
 {

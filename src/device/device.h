@@ -4,7 +4,7 @@
  *
  *     host       its memory is POSIX shared memory, its streams are threads (host.c); its copies may go through
  *                rate-limited links (emulated.c)
- *     cuda       the driver API, by dlopen (gpu.c)
+ *     cuda, hip  GPUs by the driver's API, which is found by dlopen (gpu.c)
  *
  * A device knows bytes, not topologies. Several processes open one device, each for itself; memory and events of one
  * are handed to another as plain bytes (a handle). Work is queued on streams: what is queued on one runs in that order,
@@ -35,17 +35,22 @@ struct hop_device_handle {
 
 struct hop_device_properties {
     char name[64];            /* "host", "NVIDIA H200" */
+    char place[16];           /* its PCI bus id, "0000:1b:00.0"; "": it has none */
+    int numa;                 /* the NUMA node near it; -1: not known */
     uint64_t memory_bytes;    /* 0: not known */
-    unsigned copy_streams;    /* 1 to HOP_DEVICE_STREAMS - 1 */
+    unsigned copy_streams;    /* 1 to HOP_DEVICE_STREAMS - 1, if not mapped - 3 */
     bool mapped;              /* the processor reads and writes its memory */
     bool immediate;           /* HOP_STREAM_NOW costs no more than the work itself */
-    bool timed;               /* span_s of copies is filled, of those without bytes too */
+    bool timed;               /* span_s of copies is filled, of those without bytes too; else 0 */
 };
 
 enum { HOP_DEVICE_STREAMS = 8 };
 /* Streams 0 .. copy_streams - 1 copy; HOP_STREAM_COMPUTE reduces and copies too. HOP_STREAM_NOW is no stream: the call
  * returns when the work is done, whatever else is queued. */
 #define HOP_STREAM_COMPUTE ((unsigned)HOP_DEVICE_STREAMS - 1)
+/* Of a device that is not mapped, for copies to and from memory of the host: nothing else is in their way there. */
+#define HOP_STREAM_TO_HOST ((unsigned)HOP_DEVICE_STREAMS - 3)
+#define HOP_STREAM_FROM_HOST ((unsigned)HOP_DEVICE_STREAMS - 2)
 #define HOP_STREAM_NOW UINT32_MAX
 
 #define HOP_NO_WAY UINT32_MAX
@@ -57,7 +62,7 @@ struct hop_device_copy {
     uint32_t way;     /* emulated: its route in the flat table, HOP_MEMORY_WAY: within a device's memory, HOP_NO_WAY: it
                        * takes what it takes; others take no notice */
     double *span_s;   /* timed: gets the start and the end by CLOCK_MONOTONIC (emulated: by the links' own clock) before
-                       * what is queued behind it starts; or NULL */
+                       * an event behind it, or its stream, is seen to have ended; or NULL */
 };
 
 #define HOP_REDUCTION_PLACES 64
@@ -75,7 +80,9 @@ struct hop_reduction {
 };
 
 struct hop_device_options {
-    uint32_t index;          /* which; of the host's any number may be opened */
+    uint32_t index;          /* which, of those that this process sees, in the order of their places; of the host's any
+                              * number may be opened */
+    const char *place;       /* or the one there; NULL: the index says it */
     unsigned copy_streams;   /* host: threads that copy; 0: 1 */
     struct hop_emulation *emulation; /* host: its copies go through emulated links, attached by this process
                                       * (device/emulated.h); NULL: not */
@@ -92,6 +99,9 @@ struct hop_device_ops {
      * may not come. Memory that was registered must stay where it is, unless this is `close`. */
     void (*abandon)(struct hop_device *device);
     void (*properties)(const struct hop_device *device, struct hop_device_properties *properties);
+    /* Whether its copies and kernels may touch the memory of the device at that place; not if this process does not see
+     * that one. */
+    enum hop_status (*reaches)(struct hop_device *device, const char *place, bool *reaches, struct hop_diag *diag);
 
     /* Zeroed, aligned to 256 bytes at least. */
     enum hop_status (*allocate)(struct hop_device *device, uint64_t bytes, void **address, struct hop_diag *diag);
@@ -103,6 +113,8 @@ struct hop_device_ops {
     /* All who need it have imported it: no name of it stays in the system, whatever happens from here on. NULL: the
      * events of this device. */
     void (*withdraw)(struct hop_device *device, void *address);
+    /* Before others close: gives back what was imported of them, where that must not outlive them. */
+    void (*release)(struct hop_device *device);
     enum hop_status (*register_host)(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag);
     void (*unregister_host)(struct hop_device *device, void *address);
 
@@ -114,7 +126,9 @@ struct hop_device_ops {
 
     /* An event is recorded on a stream and ends when what was queued there before it has. One never recorded has
      * ended. A new record replaces the old one. Closing frees events, imported ones too. Another process that imported it may query and await it, not record
-     * it; the record must be known to have been made (the ranks' flags say so). */
+     * it; the record must be known to have been made (the ranks' flags say so). An event is exported before it is first
+     * recorded. HOP_ERR_MEMORY and HOP_ERR_UNSUPPORTED of exporting and importing: this event cannot be shared, or not with
+     * this device, and all else goes on. */
     enum hop_status (*create_event)(struct hop_device *device, struct hop_event **event, struct hop_diag *diag);
     enum hop_status (*export_event)(struct hop_device *device, struct hop_event *event, struct hop_device_handle *handle,
                                     struct hop_diag *diag);
@@ -126,7 +140,7 @@ struct hop_device_ops {
     enum hop_status (*await)(struct hop_device *device, unsigned stream, struct hop_event *event, struct hop_diag *diag);
 };
 
-extern const struct hop_device_ops hop_device_host, hop_device_cuda; /* listed in device.c */
+extern const struct hop_device_ops hop_device_host, hop_device_cuda, hop_device_hip; /* listed in device.c */
 static inline const struct hop_device_ops *hop_device_ops_of(const struct hop_device_facts *facts)
 {
     return (const struct hop_device_ops *)facts;

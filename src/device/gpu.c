@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device `cuda`: a GPU through NVIDIA's driver API.
+ * The devices `cuda` and `hip`: a GPU through the API of NVIDIA's or AMD's driver.
  *
  * Streams are the driver's, created at opening; none waits for the driver's default stream. A copy between device
  * memory and ordinary memory that was not registered is staged by the driver: the call returns late, and from device
  * memory only once what was queued before it has ended. Registered memory has no such waits.
  */
 #include "device/gpu.h"
+
+#include "base/numa.h"
 
 #define GRAIN_BYTES ((uint64_t)2 << 20)
 enum { NOW = HOP_DEVICE_STREAMS }; /* the place of HOP_STREAM_NOW in streams */
@@ -23,13 +25,11 @@ static struct hop_event *event_held(struct hop_gpu_held *held)
 
 /* ---- opening ---- */
 
-static enum hop_status count(uint32_t *number, struct hop_diag *diag)
+static enum hop_status count(const struct hop_gpu_dialect *dialect, uint32_t *number, struct hop_diag *diag)
 {
     const struct hop_gpu *driver;
     int found = 0;
-    enum hop_status status = hop_gpu_load(&driver, diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_gpu_load(dialect, &driver, diag));
     int code = driver->cuDeviceGetCount(&found);
     if (code != 0)
         return hop_gpu_fail(driver, "cuDeviceGetCount", code, diag);
@@ -37,29 +37,51 @@ static enum hop_status count(uint32_t *number, struct hop_diag *diag)
     return HOP_OK;
 }
 
-static unsigned attribute(struct hop_gpu_call *call, int which)
+/* What the driver cannot be asked, or does not answer, is `otherwise`. */
+static int attribute(struct hop_gpu_call *call, enum hop_gpu_attribute which, int otherwise)
 {
-    int found = 0;
-    (void)HOP_GPU(call, cuDeviceGetAttribute, &found, which, call->device->number);
-    return found > 0 ? (unsigned)found : 0;
+    int found = otherwise, number = call->device->driver->dialect->attributes[which];
+    if (number >= 0)
+        (void)HOP_GPU(call, cuDeviceGetAttribute, &found, number, call->device->number);
+    return found;
+}
+
+/* Drivers before CUDA 12.2 do not know it. */
+static int numa_node(struct hop_gpu_call *call)
+{
+    int node = -1, number = call->device->driver->dialect->attributes[HOP_GPU_HOST_NUMA];
+    if (call->status != HOP_OK || number < 0 ||
+        call->device->driver->cuDeviceGetAttribute(&node, number, call->device->number) != 0)
+        node = -1;
+    return node >= 0 ? node : hop_numa_of_pci(hop_pci_address(call->device->properties.place));
 }
 
 static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
 {
     struct hop_gpu_device *device = call->device;
     struct hop_device_properties *properties = &device->properties;
+    const unsigned most = HOP_STREAM_TO_HOST;
     size_t bytes = 0;
+    (void)HOP_GPU(call, cuDeviceGetPCIBusId, properties->place, (int)sizeof properties->place, device->number);
     (void)HOP_GPU(call, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
     (void)HOP_GPU(call, cuDeviceTotalMem, &bytes, device->number);
-    device->processors = attribute(call, HOP_GPU_PROCESSORS);
+    device->processors = (unsigned)attribute(call, HOP_GPU_PROCESSORS, 1);
     if (copy_streams == 0)
-        copy_streams = attribute(call, HOP_GPU_COPY_ENGINES);
-    if (!attribute(call, HOP_GPU_UNIFIED_ADDRESSING))
+        copy_streams = (unsigned)attribute(call, HOP_GPU_COPY_ENGINES, 2);
+    if (!attribute(call, HOP_GPU_UNIFIED_ADDRESSING, 1))
         hop_gpu_refuse(call, HOP_ERR_UNSUPPORTED, "%s has no unified addressing", properties->name);
-    properties->copy_streams = copy_streams < 1                    ? 1
-                               : copy_streams < HOP_STREAM_COMPUTE ? copy_streams
-                                                                   : HOP_STREAM_COMPUTE;
+    properties->copy_streams = copy_streams < 1 ? 1 : copy_streams < most ? copy_streams : most;
     properties->memory_bytes = bytes;
+    properties->numa = numa_node(call);
+    properties->timed = true;
+}
+
+static void drop_timers(struct hop_gpu_device *device, struct hop_gpu_timer *timers)
+{
+    for (struct hop_gpu_timer *timer = timers, *next; timer; timer = next) {
+        next = timer->next;
+        hop_gpu_timer_free(device, timer);
+    }
 }
 
 static void close_device(struct hop_device *base)
@@ -74,7 +96,11 @@ static void close_device(struct hop_device *base)
         if (device->streams[i])
             (void)device->driver->cuStreamSynchronize(device->streams[i]);
     }
-    hop_gpu_drop_all(device, entered);
+    hop_gpu_drop_all(device, UINT32_MAX, entered);
+    drop_timers(device, device->timing.running);
+    drop_timers(device, device->timing.idle);
+    if (device->timing.reference)
+        (void)device->driver->cuEventDestroy(device->timing.reference);
     if (entered && device->kernels)
         (void)device->driver->cuModuleUnload(device->kernels);
     for (unsigned i = 0; i <= NOW && entered; i++) {
@@ -91,8 +117,12 @@ static void close_device(struct hop_device *base)
 /* Every call that frees waits for the device's work. So the driver keeps all it has until the process ends. */
 static void abandon(struct hop_device *base)
 {
-    if (base)
-        hop_gpu_drop_all((struct hop_gpu_device *)base, false);
+    struct hop_gpu_device *device = (struct hop_gpu_device *)base;
+    if (device) {
+        hop_gpu_drop_all(device, UINT32_MAX, false);
+        drop_timers(device, device->timing.running);
+        drop_timers(device, device->timing.idle);
+    }
     free(base);
 }
 
@@ -100,13 +130,13 @@ static enum hop_status start(struct hop_gpu_device *device, const struct hop_dev
                              struct hop_diag *diag)
 {
     struct hop_gpu_call opening = {.device = device, .diag = diag};
-    if (HOP_GPU(&opening, cuDeviceGet, &device->number, (int)options->index))
+    if (HOP_GPU(&opening, cuDeviceGet, &device->number, device->ordinal))
         read_properties(&opening, options->copy_streams);
     if (!HOP_GPU(&opening, cuDevicePrimaryCtxRetain, &device->context, device->number))
         return opening.status;
     struct hop_gpu_call call = hop_gpu_begin(&device->base, diag);
     for (unsigned i = 0; i <= NOW; i++) {
-        if (i < device->properties.copy_streams || i >= HOP_STREAM_COMPUTE)
+        if (i < device->properties.copy_streams || i >= HOP_STREAM_TO_HOST)
             (void)HOP_GPU(&call, cuStreamCreate, &device->streams[i], HOP_GPU_STREAM_NON_BLOCKING);
     }
     if (call.status == HOP_OK)
@@ -114,27 +144,21 @@ static enum hop_status start(struct hop_gpu_device *device, const struct hop_dev
     return hop_gpu_end(&call);
 }
 
-static enum hop_status open_device(const struct hop_device_options *options, struct hop_device **opened,
+static enum hop_status open_device(const struct hop_device_ops *ops, const struct hop_gpu_dialect *dialect,
+                                   const struct hop_device_options *options, struct hop_device **opened,
                                    struct hop_diag *diag)
 {
     const struct hop_gpu *driver;
-    uint32_t devices = 0;
-    enum hop_status status = count(&devices, diag);
-    if (status == HOP_OK)
-        status = hop_gpu_load(&driver, diag);
-    if (status != HOP_OK)
-        return status;
-    if (options->index >= devices)
-        return hop_fail(diag, HOP_ERR_NOT_FOUND,
-                        "there is no CUDA device %u\none of the %u that the driver sees, counted from 0",
-                        options->index, devices);
+    int ordinal = 0;
+    HOP_CHECK(hop_gpu_load(dialect, &driver, diag));
+    HOP_CHECK(hop_gpu_seek(driver, options, &ordinal, diag));
     struct hop_gpu_device *device = calloc(1, sizeof *device);
     if (!device)
         return hop_fail_memory(diag);
-    device->base.ops = &hop_device_cuda;
+    device->base.ops = ops;
     device->driver = driver;
-    device->ordinal = options->index;
-    status = start(device, options, diag);
+    device->ordinal = ordinal;
+    enum hop_status status = start(device, options, diag);
     if (status == HOP_OK)
         *opened = &device->base;
     else
@@ -223,6 +247,13 @@ static void unregister_host(struct hop_device *base, void *address)
     hop_gpu_drop(device, hop_gpu_find(device, HOP_GPU_REGISTERED, (uintptr_t)address));
 }
 
+static void release(struct hop_device *base)
+{
+    struct hop_gpu_call call = hop_gpu_begin(base, NULL);
+    hop_gpu_drop_all(call.device, HOP_GPU_OTHERS, call.entered);
+    (void)hop_gpu_end(&call);
+}
+
 /* ---- work ---- */
 
 static enum hop_status copy(struct hop_device *base, unsigned stream, const struct hop_device_copy *work,
@@ -230,10 +261,12 @@ static enum hop_status copy(struct hop_device *base, unsigned stream, const stru
 {
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
     struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
-    if (work->bytes) {
+    struct hop_gpu_timer *timer = hop_gpu_time_begin(&call, on, work->span_s);
+    if (work->bytes)
         (void)HOP_GPU(&call, cuMemcpyAsync, (uintptr_t)work->to, (uintptr_t)work->from, work->bytes, on);
+    hop_gpu_time_end(&call, on, timer);
+    if (work->bytes)
         hop_gpu_queued(&call, stream);
-    }
     return hop_gpu_end(&call);
 }
 
@@ -241,17 +274,18 @@ static enum hop_status synchronize(struct hop_device *base, unsigned stream, str
 {
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
     struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
-    (void)HOP_GPU(&call, cuStreamSynchronize, on);
+    if (HOP_GPU(&call, cuStreamSynchronize, on))
+        hop_gpu_time_look(&call);
     return hop_gpu_end(&call);
 }
 
-/* ---- events: the driver's, made for use between processes and without time stamps ---- */
+/* ---- events: the driver's, without time stamps; one that is exported is made anew, for use between processes ---- */
 
 static enum hop_status create_event(struct hop_device *base, struct hop_event **event, struct hop_diag *diag)
 {
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
     struct hop_gpu_event *made = NULL;
-    (void)HOP_GPU(&call, cuEventCreate, &made, HOP_GPU_EVENT_DISABLE_TIMING | HOP_GPU_EVENT_INTERPROCESS);
+    (void)HOP_GPU(&call, cuEventCreate, &made, HOP_GPU_EVENT_DISABLE_TIMING);
     struct hop_gpu_held *held = hop_gpu_hold(&call, HOP_GPU_EVENT, (uintptr_t)made);
     if (held)
         *event = event_held(held);
@@ -262,7 +296,13 @@ static enum hop_status export_event(struct hop_device *base, struct hop_event *e
                                     struct hop_diag *diag)
 {
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
-    hop_gpu_export(&call, HOP_GPU_EVENT, (uintptr_t)event_of(event), handle);
+    struct hop_gpu_held *held = (struct hop_gpu_held *)(void *)event;
+    struct hop_gpu_event *made = NULL;
+    if (HOP_GPU(&call, cuEventCreate, &made, HOP_GPU_EVENT_DISABLE_TIMING | HOP_GPU_EVENT_INTERPROCESS)) {
+        (void)HOP_GPU(&call, cuEventDestroy, event_of(event));
+        held->what = (uintptr_t)made;
+    }
+    hop_gpu_export(&call, HOP_GPU_EVENT, held->what, handle);
     return hop_gpu_end(&call);
 }
 
@@ -289,8 +329,8 @@ static enum hop_status query(struct hop_device *base, struct hop_event *event, b
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
     int code = call.entered ? call.device->driver->cuEventQuery(event_of(event)) : HOP_GPU_NOT_READY;
     *ended = code == 0;
-    if (code != HOP_GPU_NOT_READY)
-        (void)hop_gpu_check(&call, "cuEventQuery", code);
+    if (code != HOP_GPU_NOT_READY && hop_gpu_check(&call, "cuEventQuery", code))
+        hop_gpu_time_look(&call);
     return hop_gpu_end(&call);
 }
 
@@ -303,27 +343,38 @@ static enum hop_status await(struct hop_device *base, unsigned stream, struct ho
     return hop_gpu_end(&call);
 }
 
+/* ---- the tables ---- */
+
+static enum hop_status count_cuda(uint32_t *number, struct hop_diag *diag)
+{
+    return count(&hop_gpu_cuda, number, diag);
+}
+
+static enum hop_status count_hip(uint32_t *number, struct hop_diag *diag)
+{
+    return count(&hop_gpu_hip, number, diag);
+}
+
+static enum hop_status open_cuda(const struct hop_device_options *options, struct hop_device **opened,
+                                 struct hop_diag *diag)
+{
+    return open_device(&hop_device_cuda, &hop_gpu_cuda, options, opened, diag);
+}
+
+static enum hop_status open_hip(const struct hop_device_options *options, struct hop_device **opened,
+                                struct hop_diag *diag)
+{
+    return open_device(&hop_device_hip, &hop_gpu_hip, options, opened, diag);
+}
+
+#define SAME                                                                                                           \
+    .close = close_device, .abandon = abandon, .properties = properties, .reaches = hop_gpu_reaches,                   \
+    .allocate = allocate, .free = free_memory, .export_memory = export_memory, .import_memory = import_memory,         \
+    .withdraw = withdraw, .release = release, .register_host = register_host, .unregister_host = unregister_host,      \
+    .copy = copy, .reduce = hop_gpu_reduce, .synchronize = synchronize, .create_event = create_event,                  \
+    .export_event = export_event, .import_event = import_event, .record = record, .query = query, .await = await
+
 const struct hop_device_ops hop_device_cuda = {
-    .facts = {.name = "cuda", .what = "NVIDIA GPUs"},
-    .count = count,
-    .open = open_device,
-    .close = close_device,
-    .abandon = abandon,
-    .properties = properties,
-    .allocate = allocate,
-    .free = free_memory,
-    .export_memory = export_memory,
-    .import_memory = import_memory,
-    .withdraw = withdraw,
-    .register_host = register_host,
-    .unregister_host = unregister_host,
-    .copy = copy,
-    .reduce = hop_gpu_reduce,
-    .synchronize = synchronize,
-    .create_event = create_event,
-    .export_event = export_event,
-    .import_event = import_event,
-    .record = record,
-    .query = query,
-    .await = await,
-};
+    .facts = {.name = "cuda", .what = "NVIDIA GPUs"}, .count = count_cuda, .open = open_cuda, SAME};
+const struct hop_device_ops hop_device_hip = {
+    .facts = {.name = "hip", .what = "AMD GPUs"}, .count = count_hip, .open = open_hip, SAME};

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One CUDA device, opened by this process: what the files gpu*.c share, the lower one first.
+ * One GPU, opened by this process: what the files gpu*.c share, the lower one first.
  *
- *     gpu_driver.c    the driver's functions, its errors
+ *     gpu_image.c     the kernels of gpu_reduce.cu, compiled
+ *     gpu_driver.c    the driver's functions in either dialect, its errors
  *     gpu_call.c      calls of the table: context, failures, streams
+ *     gpu_find.c      which device; whom it reaches
+ *     gpu_time.c      when it did what
  *     gpu_held.c      what the device holds: memory and events, of here and of other processes
- *     gpu_reduce.c    which kernel, over which grid; gpu_reduce.cu the kernels, gpu_image.c holds them compiled
+ *     gpu_reduce.c    which kernel, over which grid
  *     gpu.c           the table
  */
 #ifndef HOP_DEVICE_GPU_H
@@ -21,15 +24,28 @@ struct hop_gpu_kernel {
     unsigned blocks;                   /* that run at once on the whole device */
 };
 
+/* A copy that is timed: gpu_time.c. */
+struct hop_gpu_timer {
+    struct hop_gpu_timer *next;
+    struct hop_gpu_event *start, *end;
+    double *span_s;
+};
+struct hop_gpu_timing {
+    struct hop_gpu_event *reference;
+    double reference_s;
+    struct hop_gpu_timer *running, *idle;
+};
+
 struct hop_gpu_device {
     struct hop_device base;
     const struct hop_gpu *driver;
     struct hop_gpu_context *context;
     int number;          /* the driver's */
-    unsigned ordinal;    /* ours: options.index */
+    int ordinal;         /* its place among those that the driver shows to this process */
     unsigned processors; /* multiprocessors */
     struct hop_device_properties properties;
     struct hop_gpu_stream *streams[HOP_DEVICE_STREAMS + 1]; /* the last one: HOP_STREAM_NOW; NULL: there is none */
+    struct hop_gpu_timing timing;
     struct hop_gpu_held *held;
     struct hop_gpu_module *kernels; /* NULL: see no_kernels */
     struct hop_diag no_kernels;
@@ -59,6 +75,22 @@ struct hop_gpu_stream *hop_gpu_stream(struct hop_gpu_call *call, unsigned stream
 /* After work was queued: waits for it if the stream is HOP_STREAM_NOW. */
 void hop_gpu_queued(struct hop_gpu_call *call, unsigned stream);
 
+/* ---- gpu_find.c ---- */
+
+enum { HOP_GPU_SEEN = 128 }; /* devices of a process; those behind are not looked at */
+enum hop_status hop_gpu_seek(const struct hop_gpu *driver, const struct hop_device_options *options, int *ordinal,
+                             struct hop_diag *diag);
+enum hop_status hop_gpu_reaches(struct hop_device *device, const char *place, bool *reaches, struct hop_diag *diag);
+
+/* ---- gpu_time.c ---- */
+
+/* Around work on a stream; NULL: it is not to be timed, or the call has failed. */
+struct hop_gpu_timer *hop_gpu_time_begin(struct hop_gpu_call *call, struct hop_gpu_stream *on, double *span_s);
+void hop_gpu_time_end(struct hop_gpu_call *call, struct hop_gpu_stream *on, struct hop_gpu_timer *timer);
+/* Says when the work was of which all has ended. */
+void hop_gpu_time_look(struct hop_gpu_call *call);
+void hop_gpu_timer_free(const struct hop_gpu_device *device, struct hop_gpu_timer *timer);
+
 /* ---- gpu_held.c ---- */
 
 enum hop_gpu_kind {
@@ -68,7 +100,9 @@ enum hop_gpu_kind {
     HOP_GPU_REGISTERED = 8, /* memory of the host */
     HOP_GPU_EVENT = 16,
     HOP_GPU_BORROWED_EVENT = 32,
-    HOP_GPU_MEMORY = HOP_GPU_ALLOCATED | HOP_GPU_IMPORTED | HOP_GPU_BORROWED
+    HOP_GPU_IMPORTED_EVENT = 64,
+    HOP_GPU_MEMORY = HOP_GPU_ALLOCATED | HOP_GPU_IMPORTED | HOP_GPU_BORROWED,
+    HOP_GPU_OTHERS = HOP_GPU_IMPORTED | HOP_GPU_BORROWED | HOP_GPU_IMPORTED_EVENT | HOP_GPU_BORROWED_EVENT
 };
 
 /* Whatever a device holds stands in one list, so that closing can give it all back. */
@@ -84,8 +118,8 @@ struct hop_gpu_held *hop_gpu_hold(struct hop_gpu_call *call, enum hop_gpu_kind k
 struct hop_gpu_held *hop_gpu_find(struct hop_gpu_device *device, unsigned kinds, uintptr_t what);
 /* Gives it back; NULL, or what this device does not hold: does nothing. */
 void hop_gpu_drop(struct hop_gpu_device *device, struct hop_gpu_held *held);
-/* Gives back all; not entered: without the driver, which keeps it. */
-void hop_gpu_drop_all(struct hop_gpu_device *device, bool entered);
+/* Gives back all of these kinds; not entered: without the driver, which keeps it. */
+void hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entered);
 
 /* kind: HOP_GPU_ALLOCATED or HOP_GPU_EVENT. */
 void hop_gpu_export(struct hop_gpu_call *call, enum hop_gpu_kind kind, uintptr_t what,
@@ -93,10 +127,8 @@ void hop_gpu_export(struct hop_gpu_call *call, enum hop_gpu_kind kind, uintptr_t
 struct hop_gpu_held *hop_gpu_import(struct hop_gpu_call *call, enum hop_gpu_kind kind,
                                     const struct hop_device_handle *handle);
 
-/* ---- gpu_reduce.c, gpu_image.c ---- */
+/* ---- gpu_reduce.c ---- */
 
-extern const unsigned char hop_gpu_image[];
-extern const bool hop_gpu_has_image; /* false: built without nvcc */
 /* Loads the kernels; where they cannot be, device.no_kernels says why. The context being current. */
 void hop_gpu_kernels_load(struct hop_gpu_device *device);
 enum hop_status hop_gpu_reduce(struct hop_device *device, unsigned stream, const struct hop_reduction *reduction,

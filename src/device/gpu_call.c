@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of a CUDA device's table: see gpu.h. */
+/* Calls of a GPU's table: see gpu.h. */
 #include "device/gpu.h"
 
 struct hop_gpu_call hop_gpu_begin(struct hop_device *base, struct hop_diag *diag)
@@ -20,6 +20,11 @@ enum hop_status hop_gpu_end(struct hop_gpu_call *call)
     return call->status;
 }
 
+static void place(const struct hop_gpu_device *device, struct hop_diag *diag, const char *when)
+{
+    hop_diag_place(diag, "%s %s%s", device->base.ops->facts.name, device->properties.place, when);
+}
+
 void hop_gpu_refuse(struct hop_gpu_call *call, enum hop_status status, const char *format, ...)
 {
     va_list arguments;
@@ -28,7 +33,7 @@ void hop_gpu_refuse(struct hop_gpu_call *call, enum hop_status status, const cha
     va_start(arguments, format);
     call->status = hop_fail_with(call->diag, status, format, arguments);
     va_end(arguments);
-    hop_diag_place(call->diag, "cuda %u", call->device->ordinal);
+    place(call->device, call->diag, "");
 }
 
 /* Errors of earlier work on the device, after which the driver does nothing more in this process: memory or links that
@@ -49,10 +54,10 @@ bool hop_gpu_check(struct hop_gpu_call *call, const char *function, int code)
     if (code == 0)
         return true;
     call->status = hop_gpu_fail(device->driver, function, code, call->diag);
-    hop_diag_place(call->diag, "cuda %u", device->ordinal);
+    place(device, call->diag, "");
     if (is_fatal(code)) {
         (void)hop_gpu_fail(device->driver, function, code, &device->broken);
-        hop_diag_place(&device->broken, "cuda %u, earlier", device->ordinal);
+        place(device, &device->broken, ", earlier");
         hop_diag_expect(&device->broken, "a new process: this one cannot use the device any more");
     }
     return false;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding the CUDA driver and wording its errors.
+ * Finding the driver of either dialect, and wording its errors.
  *
- * The library is libcuda.so.1, or what HOPCAST_CUDA_LIBRARY names. It stays loaded until the process ends: its threads
- * may still run, and others in this process may use it.
+ * It stays loaded until the process ends: its threads may still run, and others in this process may use it.
  */
 #include "device/gpu_driver.h"
 
@@ -12,51 +11,152 @@
 
 #include "base/base.h"
 
-static const char *library_name(void)
+/* The numbers of attributes are those of CUDA 13's cuda.h, and of hip_runtime_api.h in ROCm 5.2 and 6.3, which agree. */
+const struct hop_gpu_dialect hop_gpu_cuda = {.name = "CUDA",
+                                             .maker = "NVIDIA's",
+                                             .libraries = {"libcuda.so.1"},
+                                             .library_variable = "HOPCAST_CUDA_LIBRARY",
+                                             .kernels_variable = "HOPCAST_CUDA_KERNELS",
+                                             .hidden = "nvidia-smi, CUDA_VISIBLE_DEVICES",
+                                             .oldest = "CUDA 11",
+                                             .attributes = {16, 40, 41, 134},
+                                             .image = hop_gpu_image_cuda,
+                                             .has_image = &hop_gpu_has_image_cuda,
+                                             .compiler = "nvcc (the CUDA toolkit)"};
+const struct hop_gpu_dialect hop_gpu_hip = {
+    .name = "HIP",
+    .maker = "AMD's",
+    .libraries = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
+    .library_variable = "HOPCAST_HIP_LIBRARY",
+    .kernels_variable = "HOPCAST_HIP_KERNELS",
+    .hidden = "rocm-smi, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES",
+    .oldest = "ROCm 5.2",
+    .attributes = {63, -1, -1, -1},
+    .image = hop_gpu_image_hip,
+    .has_image = &hop_gpu_has_image_hip,
+    .compiler = "hipcc (ROCm)"};
+
+/* ---- what HIP has with other parameters ---- */
+
+static struct {
+    const char *(*hipGetErrorName)(int code);
+    const char *(*hipGetErrorString)(int code);
+    int (*hipMemcpyAsync)(void *to, const void *from, size_t bytes, int kind, struct hop_gpu_stream *stream);
+    int (*hipIpcOpenMemHandle)(void **address, struct hop_gpu_ipc handle, unsigned flags);
+} hip;
+
+static int hip_error_name(int code, const char **text)
 {
-    const char *named = getenv("HOPCAST_CUDA_LIBRARY");
-    return named && named[0] ? named : "libcuda.so.1";
+    *text = hip.hipGetErrorName(code);
+    return 0;
 }
 
-static enum hop_status find_functions(void *library, struct hop_gpu *found, struct hop_diag *diag)
+static int hip_error_string(int code, const char **text)
 {
-    const struct {
-        const char *symbol;
-        void *slot;
-    } functions[] = {
-#define FUNCTION(name, symbol, parameters) {symbol, &found->name},
+    *text = hip.hipGetErrorString(code);
+    return 0;
+}
+
+/* The kind is told by the addresses. */
+static int hip_copy(hop_gpu_address to, hop_gpu_address from, size_t bytes, struct hop_gpu_stream *stream)
+{
+    enum { BY_ADDRESSES = 4 };
+    return hip.hipMemcpyAsync((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, BY_ADDRESSES, stream);
+}
+
+/* The one flag that there is was 0 before ROCm 5.3. */
+static int hip_open_memory(hop_gpu_address *address, struct hop_gpu_ipc handle, unsigned flags)
+{
+    void *opened = NULL;
+    int code = hip.hipIpcOpenMemHandle(&opened, handle, flags);
+    if (code == HOP_GPU_INVALID_VALUE)
+        code = hip.hipIpcOpenMemHandle(&opened, handle, 0);
+    *address = (uintptr_t)opened;
+    return code;
+}
+
+/* ---- finding it ---- */
+
+struct wanted {
+    const char *symbol; /* NULL: not of this dialect */
+    void *slot;
+};
+
+static const char *find_functions(void *library, const struct wanted *functions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = functions[i].symbol ? dlsym(library, functions[i].symbol) : NULL;
+        if (functions[i].symbol && !symbol)
+            return functions[i].symbol;
+        memcpy(functions[i].slot, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+    }
+    return NULL;
+}
+
+static const char *find_cuda(void *library, struct hop_gpu *found)
+{
+    const struct wanted functions[] = {
+#define FUNCTION(name, cuda, hip, parameters) {cuda, &found->name},
         HOP_GPU_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     };
-    for (size_t i = 0; i < HOP_COUNT(functions); i++) {
-        void *symbol = dlsym(library, functions[i].symbol);
-        if (!symbol) {
-            (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "the CUDA driver has no function %s", functions[i].symbol);
-            hop_diag_place(diag, "%s", library_name());
-            hop_diag_expect(diag, "a driver of CUDA 11 or newer");
-            return HOP_ERR_UNSUPPORTED;
-        }
-        memcpy(functions[i].slot, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
-    }
-    return HOP_OK;
+    return find_functions(library, functions, HOP_COUNT(functions));
 }
 
-static enum hop_status load(struct hop_gpu *driver, struct hop_diag *diag)
+static const char *find_hip(void *library, struct hop_gpu *found)
 {
-    struct hop_gpu found;
-    void *library = dlopen(library_name(), RTLD_NOW | RTLD_LOCAL);
+#define ADAPTED(name) NULL
+    const struct wanted functions[] = {
+#define FUNCTION(name, cuda, hip, parameters) {hip, &found->name},
+        HOP_GPU_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+#define FUNCTION(name) {#name, &hip.name}
+            FUNCTION(hipGetErrorName),
+        FUNCTION(hipGetErrorString),
+        FUNCTION(hipMemcpyAsync),
+        FUNCTION(hipIpcOpenMemHandle),
+#undef FUNCTION
+    };
+#undef ADAPTED
+    const char *missing = find_functions(library, functions, HOP_COUNT(functions));
+    found->cuGetErrorName = hip_error_name;
+    found->cuGetErrorString = hip_error_string;
+    found->cuMemcpyAsync = hip_copy;
+    found->cuIpcOpenMemHandle = hip_open_memory;
+    return missing;
+}
+
+static void *open_library(const struct hop_gpu_dialect *dialect, const char **name)
+{
+    void *library = NULL;
+    *name = getenv(dialect->library_variable);
+    if (*name && (*name)[0])
+        return dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < HOP_COUNT(dialect->libraries) && dialect->libraries[i] && !library; i++)
+        library = dlopen(*name = dialect->libraries[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static enum hop_status load(const struct hop_gpu_dialect *dialect, struct hop_gpu *driver, struct hop_diag *diag)
+{
+    struct hop_gpu found = {.dialect = dialect};
+    const char *name;
+    void *library = open_library(dialect, &name);
     if (!library) {
         const char *why = dlerror();
-        (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "no CUDA driver: %s", why ? why : "not found");
-        hop_diag_place(diag, "%s", library_name());
-        hop_diag_expect(diag, "NVIDIA's driver installed, or HOPCAST_CUDA_LIBRARY naming its libcuda.so.1; "
-                              "the device `host` works everywhere");
+        (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "no %s driver: %s", dialect->name, why ? why : "not found");
+        hop_diag_place(diag, "%s", name);
+        hop_diag_expect(diag, "%s driver installed, or %s naming its %s; the device `host` works everywhere",
+                        dialect->maker, dialect->library_variable, dialect->libraries[0]);
         return HOP_ERR_UNSUPPORTED;
     }
-    enum hop_status status = find_functions(library, &found, diag);
-    if (status != HOP_OK) {
+    const char *missing = dialect == &hop_gpu_cuda ? find_cuda(library, &found) : find_hip(library, &found);
+    if (missing) {
+        (void)hop_fail(diag, HOP_ERR_UNSUPPORTED, "the %s driver has no function %s\na driver of %s or newer",
+                       dialect->name, missing, dialect->oldest);
+        hop_diag_place(diag, "%s", name);
         (void)dlclose(library);
-        return status;
+        return HOP_ERR_UNSUPPORTED;
     }
     int code = found.cuInit(0);
     if (code != 0)
@@ -65,51 +165,81 @@ static enum hop_status load(struct hop_gpu *driver, struct hop_diag *diag)
     return HOP_OK;
 }
 
-enum hop_status hop_gpu_load(const struct hop_gpu **driver, struct hop_diag *diag)
+enum hop_status hop_gpu_load(const struct hop_gpu_dialect *dialect, const struct hop_gpu **driver,
+                             struct hop_diag *diag)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static struct hop_gpu loaded;
-    static bool is_loaded;
+    static struct hop_gpu loaded[2];
+    struct hop_gpu *own = &loaded[dialect == &hop_gpu_hip];
     enum hop_status status = HOP_OK;
     (void)pthread_mutex_lock(&mutex);
-    if (!is_loaded) {
-        status = load(&loaded, diag);
-        is_loaded = status == HOP_OK;
-    }
+    if (!own->dialect)
+        status = load(dialect, own, diag);
     (void)pthread_mutex_unlock(&mutex);
     if (status == HOP_OK)
-        *driver = &loaded;
+        *driver = own;
     return status;
 }
 
-static const char *advice(int code)
+/* ---- errors ---- */
+
+/* Of a function, as the dialect calls it. */
+static const char *name_of(const struct hop_gpu *driver, const char *function)
+{
+#define ADAPTED(name) name
+    static const char *const names[][2] = {
+#define FUNCTION(name, cuda, hip, parameters) {#name, hip},
+        HOP_GPU_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    };
+#undef ADAPTED
+    for (size_t i = 0; driver->dialect == &hop_gpu_hip && i < HOP_COUNT(names); i++) {
+        if (strcmp(names[i][0], function) == 0)
+            return names[i][1];
+    }
+    return function;
+}
+
+static void advise(const struct hop_gpu_dialect *dialect, int code, struct hop_diag *diag)
 {
     switch (code) {
     case HOP_GPU_OUT_OF_MEMORY:
-        return "less device memory in use, by this or other processes";
+        hop_diag_expect(diag, "less device memory in use, by this or other processes");
+        break;
     case HOP_GPU_DEVICE_UNAVAILABLE:
-        return "a device that several processes may use (nvidia-smi: compute mode Default)";
+        hop_diag_expect(diag, "a device that several processes may use (nvidia-smi: compute mode Default)");
+        break;
     case HOP_GPU_NO_DEVICE:
-        return "a device that the driver sees (nvidia-smi, CUDA_VISIBLE_DEVICES)";
+        hop_diag_expect(diag, "a device that the driver sees (%s)", dialect->hidden);
+        break;
     case HOP_GPU_NO_BINARY:
     case HOP_GPU_UNSUPPORTED_PTX:
-        return "a driver as new as the nvcc that compiled the kernels";
+        hop_diag_expect(diag,
+                        "a driver as new as the compiler of the kernels, and a device for which they were compiled");
+        break;
+    case HOP_GPU_MAP_FAILED:
+    case HOP_GPU_TOO_MANY_PEERS:
+    case HOP_GPU_NOT_SUPPORTED:
+        hop_diag_expect(diag, "processes that may open each other's device memory (of one container, say); copies that "
+                              "go staged do not need it");
+        break;
     default:
-        return "";
+        break;
     }
 }
 
 enum hop_status hop_gpu_fail(const struct hop_gpu *driver, const char *function, int code, struct hop_diag *diag)
 {
     const char *name = NULL, *text = NULL;
-    enum hop_status status = code == HOP_GPU_OUT_OF_MEMORY ? HOP_ERR_MEMORY
-                             : code == HOP_GPU_NO_DEVICE   ? HOP_ERR_NOT_FOUND
-                                                           : HOP_ERR_IO;
+    enum hop_status status = code == HOP_GPU_OUT_OF_MEMORY      ? HOP_ERR_MEMORY
+                             : code == HOP_GPU_NO_DEVICE        ? HOP_ERR_NOT_FOUND
+                             : code == HOP_GPU_PEER_UNSUPPORTED ? HOP_ERR_UNSUPPORTED
+                                                                : HOP_ERR_IO;
     if (driver->cuGetErrorName(code, &name) != 0 || !name)
         name = "unknown error";
     if (driver->cuGetErrorString(code, &text) != 0 || !text)
         text = "no description";
-    (void)hop_fail(diag, status, "%s: %s (%d): %s", function, name, code, text);
-    hop_diag_expect(diag, "%s", advice(code));
+    (void)hop_fail(diag, status, "%s: %s (%d): %s", name_of(driver, function), name, code, text);
+    advise(driver->dialect, code, diag);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a CUDA device holds, and how it is handed to other processes: see gpu.h. */
+/* What a GPU's device holds, and how it is handed to other processes: see gpu.h. */
 #include "device/gpu.h"
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ static void give_back(const struct hop_gpu *driver, enum hop_gpu_kind kind, uint
         (void)driver->cuIpcCloseMemHandle(what);
     else if (kind == HOP_GPU_REGISTERED)
         (void)driver->cuMemHostUnregister((void *)what);
-    else if (kind == HOP_GPU_EVENT)
+    else if (kind == HOP_GPU_EVENT || kind == HOP_GPU_IMPORTED_EVENT)
         (void)driver->cuEventDestroy((struct hop_gpu_event *)what);
 }
 
@@ -48,17 +48,22 @@ void hop_gpu_drop(struct hop_gpu_device *device, struct hop_gpu_held *held)
         return;
     *place = held->next;
     struct hop_gpu_call call = hop_gpu_begin(&device->base, NULL);
-    if (call.entered || held->kind == HOP_GPU_EVENT) /* events need no context */
+    if (call.entered || held->kind & (HOP_GPU_EVENT | HOP_GPU_IMPORTED_EVENT)) /* events need no context */
         give_back(device->driver, held->kind, held->what);
     (void)hop_gpu_end(&call);
     free(held);
 }
 
-void hop_gpu_drop_all(struct hop_gpu_device *device, bool entered)
+void hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entered)
 {
-    while (device->held) {
-        struct hop_gpu_held *held = device->held;
-        device->held = held->next;
+    struct hop_gpu_held **place = &device->held;
+    while (*place) {
+        struct hop_gpu_held *held = *place;
+        if (!(held->kind & kinds)) {
+            place = &held->next;
+            continue;
+        }
+        *place = held->next;
         if (entered)
             give_back(device->driver, held->kind, held->what);
         free(held);
@@ -73,8 +78,8 @@ void hop_gpu_drop_all(struct hop_gpu_device *device, bool entered)
  * long as its maker keeps it.
  */
 struct handle {
-    uint32_t kind;    /* a pattern of enum hop_gpu_kind that other bytes are not likely to have */
-    uint32_t ordinal; /* of the device, in the process that made it */
+    uint32_t kind;   /* a pattern of enum hop_gpu_kind that other bytes are not likely to have */
+    int32_t ordinal; /* of the device, in the process that made it */
     uint64_t process, started;
     uint64_t what;
     struct hop_gpu_ipc ipc;
@@ -98,11 +103,11 @@ void hop_gpu_export(struct hop_gpu_call *call, enum hop_gpu_kind kind, uintptr_t
 
 /* Kernels here may read and write another device of this process. Where the machine has no way between the two, copies
  * still work, by way of the host. */
-static void enable_peer(struct hop_gpu_call *call, uint32_t ordinal)
+static void enable_peer(struct hop_gpu_call *call, int ordinal)
 {
     struct hop_gpu_context *peer;
     int number;
-    if (ordinal == call->device->ordinal || !HOP_GPU(call, cuDeviceGet, &number, (int)ordinal) ||
+    if (ordinal == call->device->ordinal || !HOP_GPU(call, cuDeviceGet, &number, ordinal) ||
         !HOP_GPU(call, cuDevicePrimaryCtxRetain, &peer, number))
         return;
     int code = call->device->driver->cuCtxEnablePeerAccess(peer, 0);
@@ -121,9 +126,9 @@ struct hop_gpu_held *hop_gpu_import(struct hop_gpu_call *call, enum hop_gpu_kind
     memcpy(&read, handle->bytes, sizeof read);
     if (read.kind != (MARK | (uint32_t)kind)) {
         hop_gpu_refuse(call, HOP_ERR_INVALID,
-                       "this is no handle of CUDA %s\n"
-                       "the bytes that export gave, whole, from a process that uses the device `cuda` too",
-                       event ? "events" : "memory");
+                       "this is no handle of %s %s\n"
+                       "the bytes that export gave, whole, from a process that uses the same back end",
+                       call->device->driver->dialect->name, event ? "events" : "memory");
         return NULL;
     }
     if (read.process == (uint64_t)getpid() && read.started == hop_process_started(getpid())) {
@@ -133,7 +138,7 @@ struct hop_gpu_held *hop_gpu_import(struct hop_gpu_call *call, enum hop_gpu_kind
     }
     if (event) {
         (void)HOP_GPU(call, cuIpcOpenEventHandle, &opened, read.ipc);
-        return hop_gpu_hold(call, HOP_GPU_EVENT, (uintptr_t)opened);
+        return hop_gpu_hold(call, HOP_GPU_IMPORTED_EVENT, (uintptr_t)opened);
     }
     (void)HOP_GPU(call, cuIpcOpenMemHandle, &address, read.ipc, HOP_GPU_IPC_LAZY_PEER_ACCESS);
     return hop_gpu_hold(call, HOP_GPU_IMPORTED, (uintptr_t)address);

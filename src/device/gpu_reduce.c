@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reductions of a CUDA device: finds the kernel, cuts the vectors, sizes the grid.
+ * Reductions of a GPU: finds the kernel, cuts the vectors, sizes the grid.
  *
  * The grid is no larger than what runs at once; each thread goes on through the vectors by its size.
  */
@@ -15,23 +15,24 @@ _Static_assert((int)HOP_GPU_PLACES == (int)HOP_REDUCTION_PLACES,
 
 /* ---- kernels ---- */
 
-/* HOPCAST_CUDA_KERNELS: a file that nvcc made of gpu_reduce.cu elsewhere. */
+/* The environment may name a file that the compiler made of gpu_reduce.cu elsewhere. */
 void hop_gpu_kernels_load(struct hop_gpu_device *device)
 {
+    const struct hop_gpu_dialect *dialect = device->driver->dialect;
     struct hop_gpu_call call = {.device = device, .diag = &device->no_kernels};
-    const char *path = getenv("HOPCAST_CUDA_KERNELS");
+    const char *path = getenv(dialect->kernels_variable);
     struct hop_source source = {0};
     if (path && path[0]) {
         call.status = hop_source_load_bytes(path, &source, call.diag);
         (void)HOP_GPU(&call, cuModuleLoadData, &device->kernels, source.text);
         hop_source_finish(&source);
-    } else if (hop_gpu_has_image) {
-        (void)HOP_GPU(&call, cuModuleLoadData, &device->kernels, hop_gpu_image);
+    } else if (*dialect->has_image) {
+        (void)HOP_GPU(&call, cuModuleLoadData, &device->kernels, dialect->image);
     } else {
         hop_gpu_refuse(&call, HOP_ERR_UNSUPPORTED,
-                       "built without nvcc: copies work, reductions on a GPU do not\n"
-                       "a build of hopcast that found nvcc (the CUDA toolkit), or HOPCAST_CUDA_KERNELS naming the "
-                       "kernels of one");
+                       "built without %s: copies work, reductions on a GPU do not\n"
+                       "a build of hopcast that found it, or %s naming the kernels of one",
+                       dialect->compiler, dialect->kernels_variable);
     }
 }
 

@@ -153,6 +153,22 @@ static void host_withdraw(struct hop_device *device, void *address)
         hop_host_events_withdraw(host_of(device));
 }
 
+/* All are mapped alike. */
+static enum hop_status host_reaches(struct hop_device *device, const char *place, bool *reaches, struct hop_diag *diag)
+{
+    (void)device;
+    (void)place;
+    (void)diag;
+    *reaches = true;
+    return HOP_OK;
+}
+
+/* Memory and events of others last as long as somebody has them. */
+static void host_release(struct hop_device *device)
+{
+    (void)device;
+}
+
 static enum hop_status host_register(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag)
 {
     (void)device;
@@ -195,11 +211,13 @@ const struct hop_device_ops hop_device_host = {
     .close = host_close,
     .abandon = host_close, /* does not wait for others */
     .properties = host_properties,
+    .reaches = host_reaches,
     .allocate = host_allocate,
     .free = host_free,
     .export_memory = host_export_memory,
     .import_memory = host_import_memory,
     .withdraw = host_withdraw,
+    .release = host_release,
     .register_host = host_register,
     .unregister_host = host_unregister,
     .copy = host_copy,

@@ -153,19 +153,16 @@ static void await_others(struct hop_program *program)
     }
 }
 
-/* Memory of a GPU must not be freed while others have it open. */
+/* What a GPU's process gives back others must not have open. */
 static void let_go(struct hop_program *program)
 {
     if (program->mapped || !program->bases)
         return;
-    for (uint32_t r = 0; r < program->team->size; r++) {
-        if (program->bases[r] && r != program->team->rank)
-            program->ops->free(program->device, program->bases[r]);
-    }
+    program->ops->release(program->device);
     (void)hop_team_barrier_local(program->team, NULL);
 }
 
-/* After a loss the streams may wait for events of a rank that is gone. */
+/* After a loss the streams may wait for events of a rank that is gone, and others may have our memory open. */
 void hop_program_destroy(struct hop_program *program)
 {
     if (!program)
@@ -175,7 +172,8 @@ void hop_program_destroy(struct hop_program *program)
     hop_team_allow(program->team,
                    program->layout.rank_bytes ? hop_program_bytes(program) + program->team->local_size * MAPPING : 0);
     hop_remote_destroy(program);
-    if (program->device && program->team->failed && program->ops->abandon != program->ops->close) {
+    bool lost = program->team->failed || (program->bases && hop_team_lost(program->team) >= 0);
+    if (program->device && lost && program->ops->abandon != program->ops->close) {
         program->ops->abandon(program->device);
         program->staging = NULL; /* a copy may be under way there */
     } else if (program->device) { /* its events go with it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device `cuda` on a stand-in for the driver (fake_cuda/driver.c), which runs the real kernels' source.
+ * The devices `cuda` and `hip` on a stand-in for their drivers (fake_cuda/driver.c), which runs the real kernels' source.
+ * Each test is made of both.
  *
  * A driver does not survive fork, so every test body runs in processes of its own; what they must find true is MUST and
  * OK, which end the process with a message.
@@ -13,9 +14,12 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+#include "base/numa.h"
 #include "device/gpu.h"
 
-#define CUDA (&hop_device_cuda)
+static const struct hop_device_ops *gpu = &hop_device_cuda;
+#define CUDA gpu
 enum { BYTES = 10000 };
 
 /* ---- processes ---- */
@@ -36,13 +40,35 @@ enum { BYTES = 10000 };
             _exit(1);                                                                                                  \
         }                                                                                                              \
     } while (0)
+/* What a diagnostic of this dialect says where CUDA's says the text. */
+static const char *said(const char *text)
+{
+#define ADAPTED(name) name
+    static const char *const names[][2] = {
+#define PAIR(name, cuda, hip, parameters) {#name, hip},
+        HOP_GPU_FUNCTIONS(PAIR)
+#undef PAIR
+    };
+    static char changed[64];
+    const char *word = strstr(text, "CUDA ");
+    for (size_t i = 0; gpu == &hop_device_hip && i < HOP_COUNT(names); i++) {
+        if (strcmp(names[i][0], text) == 0)
+            return names[i][1];
+    }
+    if (gpu == &hop_device_cuda || !word)
+        return text;
+    (void)snprintf(changed, sizeof changed, "%.*sHIP%s", (int)(word - text), text, word + 4);
+    return changed;
+}
+
 /* The call fails so, and its diagnostic says the text. */
 #define FAILS(code, text, call)                                                                                        \
     do {                                                                                                               \
         struct hop_diag diag_ = {0};                                                                                   \
         enum hop_status status_ = (call);                                                                              \
         if (status_ != (code) || diag_.status != (code) ||                                                             \
-            !(strstr(diag_.what, text) || strstr(diag_.expected, text) || strstr(diag_.place, text))) {                \
+            !(strstr(diag_.what, said(text)) || strstr(diag_.expected, said(text)) ||                                  \
+              strstr(diag_.place, said(text)))) {                                                                      \
             fprintf(stderr, "%s:%d: %s: %d %s: %s (%s)\n", __FILE__, __LINE__, #call, (int)status_, diag_.place,       \
                     diag_.what, diag_.expected);                                                                       \
             _exit(1);                                                                                                  \
@@ -117,6 +143,9 @@ static void meet(int peer)
 
 /* ---- devices ---- */
 
+#define KERNELS (gpu == &hop_device_cuda ? "HOPCAST_CUDA_KERNELS" : "HOPCAST_HIP_KERNELS")
+#define LIBRARY (gpu == &hop_device_cuda ? "HOPCAST_CUDA_LIBRARY" : "HOPCAST_HIP_LIBRARY")
+
 static void with(const char *variable, const char *value)
 {
     MUST(setenv(variable, value, 1) == 0);
@@ -130,12 +159,13 @@ static void have_kernels(void)
     int file = mkstemp(path);
     MUST(file >= 0 && write(file, magic, sizeof magic) == (ssize_t)sizeof magic && close(file) == 0);
     with("HOPCAST_CUDA_KERNELS", path);
+    with("HOPCAST_HIP_KERNELS", path);
 }
 
 static void forget_kernels(void)
 {
     MUST(unlink(getenv("HOPCAST_CUDA_KERNELS")) == 0);
-    MUST(unsetenv("HOPCAST_CUDA_KERNELS") == 0);
+    MUST(unsetenv("HOPCAST_CUDA_KERNELS") == 0 && unsetenv("HOPCAST_HIP_KERNELS") == 0);
 }
 
 static struct hop_device *open_one(uint32_t index)
@@ -221,15 +251,15 @@ static void find_no_driver(int peer)
     struct hop_device *device = NULL;
     uint32_t count = 77;
     (void)peer;
-    with("HOPCAST_CUDA_LIBRARY", "/nowhere/libcuda.so.1");
+    with(LIBRARY, "/nowhere/libcuda.so.1");
     FAILS(HOP_ERR_UNSUPPORTED, "/nowhere/libcuda.so.1", CUDA->count(&count, D));
     FAILS(HOP_ERR_UNSUPPORTED, "no CUDA driver", CUDA->open(&options, &device, D));
     MUST(count == 77 && !device);
-    with("HOPCAST_CUDA_LIBRARY", "libm.so.6");
+    with(LIBRARY, "libm.so.6");
     FAILS(HOP_ERR_UNSUPPORTED, "has no function", CUDA->count(&count, D));
-    with("HOPCAST_CUDA_LIBRARY", TEST_FAKE_CUDA); /* found in the end: the first failures are not remembered */
+    with(LIBRARY, TEST_FAKE_CUDA); /* found in the end: the first failures are not remembered */
     OK(CUDA->count(&count, D));
-    MUST(count == 2);
+    MUST(count == 8);
 }
 
 static void without_a_driver_there_is_a_diagnostic_and_nothing_else(void **state)
@@ -254,24 +284,27 @@ static void a_driver_that_finds_no_gpu_is_a_diagnostic(void **state)
 
 static void look_at_properties(int peer)
 {
-    struct hop_device_options options = {.index = 2};
+    struct hop_device_options options = {.index = 8};
     struct hop_device_properties properties;
     struct hop_device *device = open_first(), *other = NULL;
     struct hop_device_copy work = {&options, &options, 1, HOP_NO_WAY, NULL};
     (void)peer;
     CUDA->properties(device, &properties);
     MUST(strcmp(properties.name, "Stand-in 0") == 0 && properties.memory_bytes == 1 << 30);
+    MUST(strcasecmp(properties.place, "0000:07:00.0") == 0 && properties.timed);
+    MUST(properties.numa ==
+         (gpu == &hop_device_cuda ? 0 : -1)); /* HIP cannot be asked, and /sys knows no such device */
     MUST(properties.copy_streams == 2 && !properties.mapped && !properties.immediate);
-    FAILS(HOP_ERR_NOT_FOUND, "no CUDA device 2", CUDA->open(&options, &other, D));
+    FAILS(HOP_ERR_NOT_FOUND, "no CUDA device 8", CUDA->open(&options, &other, D));
     FAILS(HOP_ERR_INVALID, "no stream 2", CUDA->copy(device, 2, &work, D));
     FAILS(HOP_ERR_INVALID, "no stream 8", CUDA->synchronize(device, 8, D));
     close_last(device);
     options = (struct hop_device_options){.index = 1, .copy_streams = 99};
     OK(CUDA->open(&options, &device, D));
     CUDA->properties(device, &properties);
-    MUST(strcmp(properties.name, "Stand-in 1") == 0 && properties.copy_streams == HOP_DEVICE_STREAMS - 1);
+    MUST(strcmp(properties.name, "Stand-in 1") == 0 && properties.copy_streams == HOP_STREAM_TO_HOST);
     work = (struct hop_device_copy){&options, &options, 0, HOP_NO_WAY, NULL};
-    OK(CUDA->copy(device, HOP_DEVICE_STREAMS - 2, &work, D));
+    OK(CUDA->copy(device, HOP_STREAM_TO_HOST - 1, &work, D));
     close_last(device);
     CUDA->close(NULL);
 }
@@ -280,6 +313,51 @@ static void a_device_has_the_properties_of_the_driver_and_the_streams_asked_for(
 {
     (void)state;
     in_a_process(look_at_properties);
+}
+
+static void look_for_places(int peer)
+{
+    struct hop_device_properties properties;
+    struct hop_device *devices[3] = {NULL};
+    bool reaches = false;
+    (void)peer;
+    with("CUDA_VISIBLE_DEVICES", "6,2,5"); /* by their places: 7, 3, 4 */
+    with("HOPCAST_FAKE_CUDA_REFUSED", "3>4");
+    static const char *const places[] = {"0000:4e:00.0", "87:00.0", "00000000:BD:00"};
+    uint32_t count = 0;
+    OK(CUDA->count(&count, D));
+    MUST(count == 3);
+    for (uint32_t i = 0; i < 3; i++) { /* by index in the order of the places, and by the place */
+        struct hop_device_options options = {.index = i};
+        OK(CUDA->open(&options, &devices[i], D));
+        CUDA->properties(devices[i], &properties);
+        MUST(hop_pci_address(properties.place) == hop_pci_address(places[i]));
+        CUDA->close(devices[i]);
+        options = (struct hop_device_options){.index = 7, .place = places[i]};
+        OK(CUDA->open(&options, &devices[i], D));
+        CUDA->properties(devices[i], &properties);
+        MUST(hop_pci_address(properties.place) == hop_pci_address(places[i]));
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++) { /* 3 has no access to 4, 4 has to 3 */
+            OK(CUDA->reaches(devices[i], places[k], &reaches, D));
+            MUST(reaches == !(i == 0 && k == 1));
+        }
+        OK(CUDA->reaches(devices[i], "0000:07:00.0", &reaches, D));
+        MUST(!reaches); /* hidden */
+        CUDA->close(devices[i]);
+    }
+    struct hop_device_options options = {.place = "0000:07:00.0"};
+    FAILS(HOP_ERR_NOT_FOUND, "those that it shows: 4e:00.0, 87:00.0, bd:00.0", CUDA->open(&options, &devices[0], D));
+    options = (struct hop_device_options){.index = 3};
+    FAILS(HOP_ERR_NOT_FOUND, "no CUDA device 3", CUDA->open(&options, &devices[0], D));
+    MUST(live() == 0);
+}
+
+static void a_device_is_known_by_its_place_and_knows_whom_it_reaches(void **state)
+{
+    (void)state;
+    in_a_process(look_for_places);
 }
 
 /* ---- memory and copies ---- */
@@ -396,6 +474,52 @@ static void an_event_orders_streams(void **state)
 {
     (void)state;
     in_a_process(await_between_streams);
+}
+
+/* Times of copies lie between what the host's clock says around them, and follow each other as the work did. */
+static void time_copies(int peer)
+{
+    enum { COPIES = 20 };
+    static unsigned char bytes[BYTES];
+    double spans[COPIES][2] = {{0}}, mark[2] = {0};
+    struct hop_event *behind;
+    bool ended = false;
+    int objects = 0;
+    (void)peer;
+    with("HOPCAST_FAKE_CUDA_LATE", "3000");
+    struct hop_device *device = open_first();
+    void *memory = allocated(device, BYTES);
+    OK(CUDA->register_host(device, bytes, sizeof bytes, D));
+    OK(CUDA->create_event(device, &behind, D));
+    for (int round = 0; round < 3; round++) {
+        double before_s = hop_now_s();
+        for (int i = 0; i < COPIES; i++) {
+            struct hop_device_copy work = {memory, bytes, BYTES, HOP_NO_WAY, spans[i]};
+            OK(CUDA->copy(device, 1, &work, D));
+        }
+        struct hop_device_copy nothing_more = {.span_s = mark};
+        OK(CUDA->copy(device, 1, &nothing_more, D));
+        OK(CUDA->record(device, 1, behind, D));
+        do
+            OK(CUDA->query(device, behind, &ended, D));
+        while (!ended);
+        double after_s = hop_now_s(), slack_s = 5e-3; /* of the reference, whose stream is late, too */
+        MUST(spans[0][0] >= before_s - slack_s && mark[1] <= after_s + slack_s && mark[0] <= mark[1]);
+        for (int i = 0; i < COPIES; i++) {
+            MUST(spans[i][0] <= spans[i][1]);
+            MUST(i == 0 || spans[i - 1][1] <= spans[i][0] + 1e-6);
+        }
+        objects = round ? objects : live();
+        MUST(objects == live()); /* events are used again */
+    }
+    OK(CUDA->synchronize(device, 1, D));
+    close_last(device);
+}
+
+static void copies_are_timed_by_the_device(void **state)
+{
+    (void)state;
+    in_a_process(time_copies);
 }
 
 /* ---- reductions ---- */
@@ -602,7 +726,7 @@ static void a_reduction_takes_up_to_64_inputs_and_outputs_and_refuses_the_rest(v
 static void reduce_without_kernels(int peer)
 {
     (void)peer;
-    with("HOPCAST_CUDA_KERNELS", "/nowhere/kernels.fatbin");
+    with(KERNELS, "/nowhere/kernels.fatbin");
     struct hop_device *device = open_one(0);
     void *a = allocated(device, BYTES);
     struct hop_reduction work = {HOP_REDUCE_SUM, HOP_TYPE_F32, 1, (const void *const *)&a, &a, 1, 1};
@@ -610,17 +734,17 @@ static void reduce_without_kernels(int peer)
     MUST(holds(device, a, 3));
     FAILS(HOP_ERR_IO, "/nowhere/kernels.fatbin", CUDA->reduce(device, 0, &work, D));
     close_last(device);
-    with("HOPCAST_CUDA_KERNELS", "/proc/version"); /* no fat binary */
+    with(KERNELS, "/proc/version"); /* no fat binary */
     device = open_one(0);
     FAILS(HOP_ERR_IO, "cuModuleLoadData", CUDA->reduce(device, 0, &work, D));
     close_last(device);
-    MUST(unsetenv("HOPCAST_CUDA_KERNELS") == 0);
+    MUST(unsetenv(KERNELS) == 0);
     device = open_one(0);
     a = allocated(device, BYTES);
-    if (hop_gpu_has_image)
+    if (gpu == &hop_device_cuda ? hop_gpu_has_image_cuda : hop_gpu_has_image_hip)
         OK(CUDA->reduce(device, 0, &work, D));
     else
-        FAILS(HOP_ERR_UNSUPPORTED, "nvcc", CUDA->reduce(device, 0, &work, D));
+        FAILS(HOP_ERR_UNSUPPORTED, gpu == &hop_device_cuda ? "nvcc" : "hipcc", CUDA->reduce(device, 0, &work, D));
     close_last(device);
 }
 
@@ -662,6 +786,8 @@ static void make_data(int peer)
     OK(CUDA->synchronize(device, 0, D));
     meet(peer);
     MUST(holds(device, memory, 4711)); /* what the other one wrote */
+    meet(peer);
+    CUDA->release(device);
     meet(peer);
     close_last(device);
 }
@@ -707,6 +833,9 @@ static void take_data(int peer)
     int objects = live();
     CUDA->free(device, memory);
     MUST(live() == objects - 1);
+    meet(peer);
+    CUDA->release(device); /* before its maker closes */
+    MUST(live() == objects - 2);
     meet(peer);
     close_last(device);
 }
@@ -880,6 +1009,8 @@ static void fail_at_open(int peer)
     char name[48] = "";
     (void)peer;
     with("HOPCAST_FAKE_CUDA_FAIL", injection);
+    if (gpu == &hop_device_hip && strncmp(injection, "cuDeviceGetAttribute", 20) == 0)
+        with("HOPCAST_FAKE_CUDA_FAIL", injection = "cuDeviceGetAttribute:1=1"); /* it is asked for one alone */
     MUST(sscanf(injection, "%47[^:]", name) == 1);
     FAILS(HOP_ERR_IO, name, CUDA->open(&options, &device, D));
     MUST(!device && live() == 0);
@@ -889,14 +1020,10 @@ static void fail_at_open(int peer)
 
 static void an_opening_that_fails_gives_everything_back(void **state)
 {
-    static const char *const calls[] = {"cuDeviceGet:1=999",
-                                        "cuDeviceGetName:1=1",
-                                        "cuDeviceTotalMem:1=1",
-                                        "cuDeviceGetAttribute:2=1",
-                                        "cuDevicePrimaryCtxRetain:1=1",
-                                        "cuCtxPushCurrent:1=201",
-                                        "cuStreamCreate:1=1",
-                                        "cuStreamCreate:4=1"};
+    static const char *const calls[] = {
+        "cuDeviceGet:1=999",      "cuDeviceGet:9=999",    "cuDeviceGetPCIBusId:8=1",  "cuDeviceGetPCIBusId:9=1",
+        "cuDeviceGetName:1=1",    "cuDeviceTotalMem:1=1", "cuDeviceGetAttribute:2=1", "cuDevicePrimaryCtxRetain:1=1",
+        "cuCtxPushCurrent:1=201", "cuStreamCreate:1=1",   "cuStreamCreate:4=1"};
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         injection = calls[i];
@@ -997,28 +1124,51 @@ static void a_fault_of_a_kernel_is_reported(void **state)
     in_a_process(reduce_host_memory);
 }
 
+static int as_cuda(void **state)
+{
+    (void)state;
+    gpu = &hop_device_cuda;
+    return 0;
+}
+
+static int as_hip(void **state)
+{
+    (void)state;
+    gpu = &hop_device_hip;
+    return 0;
+}
+
+#define BOTH(test)                                                                                                     \
+    cmocka_unit_test_setup(test, as_cuda),                                                                             \
+    {                                                                                                                  \
+#test "_by_hip", test, as_hip, NULL, NULL                                                                      \
+    }
+
 TEST_GROUP(device_cuda)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_driver_there_is_a_diagnostic_and_nothing_else),
-        cmocka_unit_test(a_driver_that_finds_no_gpu_is_a_diagnostic),
-        cmocka_unit_test(a_device_has_the_properties_of_the_driver_and_the_streams_asked_for),
-        cmocka_unit_test(memory_is_zeroed_and_its_lack_is_a_diagnostic),
-        cmocka_unit_test(copies_of_one_stream_are_made_in_order),
-        cmocka_unit_test(an_event_orders_streams),
-        cmocka_unit_test(reductions_are_those_of_the_host_bit_for_bit),
-        cmocka_unit_test(a_reduction_takes_up_to_64_inputs_and_outputs_and_refuses_the_rest),
-        cmocka_unit_test(without_kernels_copies_work_and_reductions_say_why_not),
-        cmocka_unit_test(memory_and_events_of_one_process_serve_another),
-        cmocka_unit_test(handles_of_what_is_gone_and_bogus_ones_are_diagnostics),
-        cmocka_unit_test(threads_of_one_process_share_memory_and_events),
-        cmocka_unit_test(the_callers_context_is_left_as_it_was),
-        cmocka_unit_test(a_forked_child_is_refused),
-        cmocka_unit_test(an_opening_that_fails_gives_everything_back),
-        cmocka_unit_test(a_call_that_fails_is_named_and_harms_no_other),
-        cmocka_unit_test(after_an_asynchronous_error_every_call_reports_it),
-        cmocka_unit_test(a_fault_of_a_kernel_is_reported),
+        BOTH(without_a_driver_there_is_a_diagnostic_and_nothing_else),
+        BOTH(a_driver_that_finds_no_gpu_is_a_diagnostic),
+        BOTH(a_device_has_the_properties_of_the_driver_and_the_streams_asked_for),
+        BOTH(a_device_is_known_by_its_place_and_knows_whom_it_reaches),
+        BOTH(memory_is_zeroed_and_its_lack_is_a_diagnostic),
+        BOTH(copies_of_one_stream_are_made_in_order),
+        BOTH(an_event_orders_streams),
+        BOTH(copies_are_timed_by_the_device),
+        BOTH(reductions_are_those_of_the_host_bit_for_bit),
+        BOTH(a_reduction_takes_up_to_64_inputs_and_outputs_and_refuses_the_rest),
+        BOTH(without_kernels_copies_work_and_reductions_say_why_not),
+        BOTH(memory_and_events_of_one_process_serve_another),
+        BOTH(handles_of_what_is_gone_and_bogus_ones_are_diagnostics),
+        BOTH(threads_of_one_process_share_memory_and_events),
+        BOTH(the_callers_context_is_left_as_it_was),
+        BOTH(a_forked_child_is_refused),
+        BOTH(an_opening_that_fails_gives_everything_back),
+        BOTH(a_call_that_fails_is_named_and_harms_no_other),
+        BOTH(after_an_asynchronous_error_every_call_reports_it),
+        BOTH(a_fault_of_a_kernel_is_reported),
     };
     (void)setenv("HOPCAST_CUDA_LIBRARY", TEST_FAKE_CUDA, 1);
+    (void)setenv("HOPCAST_HIP_LIBRARY", TEST_FAKE_CUDA, 1);
     return RUN_TESTS(tests, NULL, NULL);
 }

@@ -730,7 +730,7 @@ static void back_ends_are_found_by_name(void **state)
     assert_ptr_equal(found, &ops->facts);
     assert_int_equal(hop_device_named("abacus", &found, &diag), HOP_ERR_INVALID);
     assert_string_equal(diag.what, "there is no device back end 'abacus'");
-    assert_string_equal(diag.expected, "host or cuda");
+    assert_string_equal(diag.expected, "host or cuda or hip");
 }
 
 TEST_GROUP(device_host)

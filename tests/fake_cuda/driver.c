@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stand-in for the CUDA driver, for tests on machines without a GPU: HOPCAST_CUDA_LIBRARY names it.
+ * A stand-in for the drivers of GPUs, for tests on machines without one: HOPCAST_CUDA_LIBRARY or HOPCAST_HIP_LIBRARY names
+ * it, and it has the functions of both.
  *
  * It does what the driver's documentation says of the functions that hopcast calls, and refuses what that refuses:
  * calls without a current context or after a fork, addresses that are not mapped, handles opened in the process that
- * made them.
+ * made them, memory and events of devices that this one has no access to. What the documentation calls undefined ends the
+ * process: memory that is freed while others have it open, events that are used after their maker destroyed them.
  *
+ *     devices         eight, four on each of two sockets; the driver's order is not that of their bus ids
  *     device memory   memfd mappings, so that other processes can map them too; their addresses carry a bit that makes
  *                     the processor fault, because device memory is not for it to touch
  *     stream          a thread with a queue; before each piece of work it may sleep, so that what does not wait is seen
@@ -18,6 +21,12 @@
  *                                work fails, and the context with it; several after commas
  *     HOPCAST_FAKE_CUDA_SEED     of the delays
  *     HOPCAST_FAKE_CUDA_DELAY    microseconds at most, default 200
+ *     HOPCAST_FAKE_CUDA_LATE     microseconds that one piece of work in 16 begins late, whatever waits for it; default 0
+ *     HOPCAST_FAKE_CUDA_REFUSED  pairs without access, "0>1,1>0": device 0, by its bus id, has none to memory of 1;
+ *                                "sockets": none to the other socket
+ *     HOPCAST_FAKE_CUDA_EVENTS   that a process may have at a time, default 100000
+ *     HOPCAST_FAKE_CUDA_SHARED   how many of those may be shared between processes, default 100000
+ *     CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES   "4,5": those of the driver's order, in this one
  *
  * fake_cuda_live() counts the objects not given back.
  */
@@ -33,6 +42,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernels.h"
@@ -41,7 +51,7 @@
 #define DEVICE_BIT ((uintptr_t)1 << 62)
 #define MEMORY_BYTES ((size_t)1 << 30)
 #define PAGE 4096
-enum { DEVICES = 2, PROCESSORS = 2, FAULTS = 8, DEPTH = 16 };
+enum { DEVICES = 8, SOCKET = 4, PROCESSORS = 2, FAULTS = 8, DEPTH = 16 };
 
 enum {
     SUCCESS = 0,
@@ -52,6 +62,7 @@ enum {
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
     UNMAPPABLE = 205,
+    PEER_UNSUPPORTED = 217,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     NOT_READY = 600,
@@ -70,7 +81,10 @@ struct hop_gpu_context {
     bool peer[DEVICES];
     atomic_int error; /* sticky */
 };
-static struct hop_gpu_context contexts[DEVICES];
+static struct hop_gpu_context contexts[DEVICES]; /* by bus ids */
+static const unsigned char buses[DEVICES] = {0x07, 0x0f, 0x47, 0x4e, 0x87, 0x90, 0xb7, 0xbd};
+static int visible[DEVICES], visible_count; /* the devices that this process sees, in the driver's order */
+static bool refused[DEVICES][DEVICES];
 static _Thread_local struct hop_gpu_context *stack[DEPTH];
 static _Thread_local int depth;
 
@@ -83,15 +97,19 @@ struct range {
     size_t size;
     int file, opened;
     ino_t inode;
+    atomic_int *importers; /* shared: behind the memory */
 };
 
 struct marks { /* of an event, in shared memory */
     atomic_ullong recorded, reached;
+    atomic_bool destroyed; /* by its maker */
+    double reached_s;
 };
 struct hop_gpu_event {
     struct hop_gpu_context *context;
     struct marks *marks;
-    int file;
+    int file; /* -1: not for other processes */
+    bool imported;
     unsigned flags;
     atomic_int references; /* the user's, and the work's in which it stands */
 };
@@ -131,9 +149,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of everything but w
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of the streams' queues */
 static struct range *ranges;
 static struct hop_gpu_stream *streams;
-static int live;
+static int live, events, shared_events;
 static pid_t initialized; /* 0: not yet */
-static unsigned seed, delay_us = 200;
+static unsigned seed, delay_us = 200, late_us;
+static int events_most = 100000, shared_most = 100000;
 static struct fault {
     char name[48];
     int countdown, code;
@@ -154,6 +173,12 @@ static void alive(int more)
     (void)pthread_mutex_lock(&mutex);
     live += more;
     (void)pthread_mutex_unlock(&mutex);
+}
+
+static void undefined(const char *what)
+{
+    (void)fprintf(stderr, "stand-in for the driver: undefined: %s\n", what);
+    abort();
 }
 
 /* ---- what every call begins with ---- */
@@ -215,6 +240,36 @@ static void read_faults(const char *text)
     }
 }
 
+static unsigned read_number(const char *variable, unsigned otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+static void read_refused(const char *text)
+{
+    for (int a = 0; a < DEVICES; a++) {
+        for (int b = 0; b < DEVICES; b++)
+            refused[a][b] = text && strcmp(text, "sockets") == 0 && a / SOCKET != b / SOCKET;
+    }
+    for (unsigned a, b; text && sscanf(text, "%u>%u", &a, &b) == 2;
+         text = strchr(text, ',') ? strchr(text, ',') + 1 : "")
+        refused[a % DEVICES][b % DEVICES] = true;
+}
+
+/* The driver's order has each two neighbours the other way round. */
+static void read_visible(void)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES") : getenv("HIP_VISIBLE_DEVICES");
+    visible_count = 0;
+    for (int i = 0; !text && i < DEVICES; i++)
+        visible[visible_count++] = i ^ 1;
+    while (text && *text >= '0' && *text < '0' + DEVICES && visible_count < DEVICES) {
+        visible[visible_count++] = (*text - '0') ^ 1;
+        text += text[1] == ',' ? 2 : 1;
+    }
+}
+
 API int cuInit(unsigned flags);
 API int cuInit(unsigned flags)
 {
@@ -222,9 +277,13 @@ API int cuInit(unsigned flags)
         return INVALID_VALUE;
     if (initialized)
         return initialized == getpid() ? SUCCESS : NOT_INITIALIZED;
-    const char *seeded = getenv("HOPCAST_FAKE_CUDA_SEED"), *delay = getenv("HOPCAST_FAKE_CUDA_DELAY");
-    seed = seeded ? (unsigned)strtoul(seeded, NULL, 10) : 1;
-    delay_us = delay ? (unsigned)strtoul(delay, NULL, 10) : delay_us;
+    seed = read_number("HOPCAST_FAKE_CUDA_SEED", 1);
+    delay_us = read_number("HOPCAST_FAKE_CUDA_DELAY", 200);
+    late_us = read_number("HOPCAST_FAKE_CUDA_LATE", 0);
+    events_most = (int)read_number("HOPCAST_FAKE_CUDA_EVENTS", 100000);
+    shared_most = (int)read_number("HOPCAST_FAKE_CUDA_SHARED", 100000);
+    read_refused(getenv("HOPCAST_FAKE_CUDA_REFUSED"));
+    read_visible();
     read_faults(getenv("HOPCAST_FAKE_CUDA_FAIL"));
     for (int i = 0; i < DEVICES; i++)
         contexts[i].device = i;
@@ -265,7 +324,7 @@ API int cuDeviceGetCount(int *count);
 API int cuDeviceGetCount(int *count)
 {
     BEGIN("cuDeviceGetCount");
-    *count = DEVICES;
+    *count = visible_count;
     return SUCCESS;
 }
 
@@ -273,7 +332,7 @@ API int cuDeviceGet(int *device, int ordinal);
 API int cuDeviceGet(int *device, int ordinal)
 {
     BEGIN("cuDeviceGet");
-    if (ordinal < 0 || ordinal >= DEVICES)
+    if (ordinal < 0 || ordinal >= visible_count)
         return INVALID_DEVICE;
     *device = ordinal;
     return SUCCESS;
@@ -283,7 +342,29 @@ API int cuDeviceGetName(char *name, int size, int device);
 API int cuDeviceGetName(char *name, int size, int device)
 {
     BEGIN("cuDeviceGetName");
-    (void)snprintf(name, (size_t)size, "Stand-in %d", device);
+    if (device < 0 || device >= visible_count)
+        return INVALID_DEVICE;
+    (void)snprintf(name, (size_t)size, "Stand-in %d", visible[device]);
+    return SUCCESS;
+}
+
+API int cuDeviceGetPCIBusId(char *text, int size, int device);
+API int cuDeviceGetPCIBusId(char *text, int size, int device)
+{
+    BEGIN("cuDeviceGetPCIBusId");
+    if (!text || size < 13 || device < 0 || device >= visible_count)
+        return INVALID_VALUE;
+    (void)snprintf(text, (size_t)size, "0000:%02X:00.0", buses[visible[device]]);
+    return SUCCESS;
+}
+
+API int cuDeviceCanAccessPeer(int *can, int device, int peer);
+API int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    BEGIN("cuDeviceCanAccessPeer");
+    if (device < 0 || device >= visible_count || peer < 0 || peer >= visible_count)
+        return INVALID_DEVICE;
+    *can = device != peer && !refused[visible[device]][visible[peer]];
     return SUCCESS;
 }
 
@@ -291,16 +372,21 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device);
 API int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     BEGIN("cuDeviceGetAttribute");
-    (void)device;
-    switch (attribute) {
-    case HOP_GPU_PROCESSORS:
+    if (device < 0 || device >= visible_count)
+        return INVALID_DEVICE;
+    switch (attribute) { /* CUDA's numbers, and HIP's */
+    case 16:
+    case 63:
         *value = PROCESSORS;
         return SUCCESS;
-    case HOP_GPU_COPY_ENGINES:
+    case 40:
         *value = 2;
         return SUCCESS;
-    case HOP_GPU_UNIFIED_ADDRESSING:
+    case 41:
         *value = 1;
+        return SUCCESS;
+    case 134:
+        *value = visible[device] / SOCKET;
         return SUCCESS;
     default:
         return INVALID_VALUE;
@@ -320,13 +406,13 @@ API int cuDevicePrimaryCtxRetain(struct hop_gpu_context **context, int device);
 API int cuDevicePrimaryCtxRetain(struct hop_gpu_context **context, int device)
 {
     BEGIN("cuDevicePrimaryCtxRetain");
-    if (device < 0 || device >= DEVICES)
+    if (device < 0 || device >= visible_count)
         return INVALID_DEVICE;
     (void)pthread_mutex_lock(&mutex);
-    contexts[device].retained++;
+    contexts[visible[device]].retained++;
     live++;
     (void)pthread_mutex_unlock(&mutex);
-    *context = &contexts[device];
+    *context = &contexts[visible[device]];
     return SUCCESS;
 }
 
@@ -334,11 +420,11 @@ API int cuDevicePrimaryCtxRelease_v2(int device);
 API int cuDevicePrimaryCtxRelease_v2(int device)
 {
     BEGIN("cuDevicePrimaryCtxRelease");
-    if (device < 0 || device >= DEVICES)
+    if (device < 0 || device >= visible_count)
         return INVALID_DEVICE;
     (void)pthread_mutex_lock(&mutex);
-    int held = contexts[device].retained;
-    contexts[device].retained -= held > 0;
+    int held = contexts[visible[device]].retained;
+    contexts[visible[device]].retained -= held > 0;
     live -= held > 0;
     (void)pthread_mutex_unlock(&mutex);
     return held > 0 ? SUCCESS : INVALID_CONTEXT;
@@ -377,6 +463,8 @@ API int cuCtxEnablePeerAccess(struct hop_gpu_context *peer, unsigned flags)
         return INVALID_VALUE;
     if (!peer || peer == current())
         return INVALID_CONTEXT;
+    if (refused[current()->device][peer->device])
+        return PEER_UNSUPPORTED;
     (void)pthread_mutex_lock(&mutex);
     bool enabled = current()->peer[peer->device];
     current()->peer[peer->device] = true;
@@ -391,13 +479,16 @@ static void event_drop(struct hop_gpu_event *event)
     if (atomic_fetch_sub(&event->references, 1) > 1)
         return;
     (void)munmap(event->marks, PAGE);
-    (void)close(event->file);
+    if (event->file >= 0)
+        (void)close(event->file);
     free(event);
 }
 
 static void pause_a_little(struct hop_gpu_stream *stream)
 {
     stream->random = stream->random * 1664525u + 1013904223u;
+    if (late_us > 0 && (stream->random >> 12 & 15) == 0)
+        (void)usleep(late_us);
     if (delay_us > 0 && (stream->random >> 16 & 1))
         (void)usleep((stream->random >> 17) % (delay_us + 1));
 }
@@ -461,7 +552,10 @@ static void perform(struct hop_gpu_stream *stream, struct work *work)
     if (code != SUCCESS)
         fail_context(context, code);
     else if (work->kind == RECORD) {
+        struct timespec now;
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
         unsigned long long reached = atomic_load(&work->event->marks->reached);
+        work->event->marks->reached_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
         while (reached < work->mark &&
                !atomic_compare_exchange_weak(&work->event->marks->reached, &reached, work->mark))
             ;
@@ -632,7 +726,7 @@ static void range_remove(struct range *range)
     live--;
     (void)pthread_mutex_unlock(&mutex);
     if (range->kind != HOST) {
-        (void)munmap((void *)range->address, range->size);
+        (void)munmap((void *)range->address, range->size + PAGE);
         (void)close(range->file);
     }
     free(range);
@@ -641,7 +735,8 @@ static void range_remove(struct range *range)
 static int map(int file, size_t size, struct range *range)
 {
     struct stat status;
-    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    size = (size + PAGE - 1) / PAGE * PAGE;
+    void *address = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED || fstat(file, &status) != 0)
         return OUT_OF_MEMORY;
     *range = (struct range){.context = current(),
@@ -649,6 +744,7 @@ static int map(int file, size_t size, struct range *range)
                             .size = size,
                             .file = file,
                             .opened = 1,
+                            .importers = (atomic_int *)(void *)((char *)address + size),
                             .inode = status.st_ino};
     return SUCCESS;
 }
@@ -667,7 +763,7 @@ API int cuMemAlloc_v2(hop_gpu_address *address, size_t bytes)
     if (!fits)
         return OUT_OF_MEMORY;
     int file = memfd_create("fake_cuda", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, (off_t)bytes) != 0 || map(file, bytes, &range) != SUCCESS)
+    if (file < 0 || ftruncate(file, (off_t)(bytes + 2 * PAGE)) != 0 || map(file, bytes, &range) != SUCCESS)
         return OUT_OF_MEMORY;
     memset((void *)range.address, 0xa5, bytes < 4 * PAGE ? bytes : 4 * PAGE); /* nobody said it was zeroed */
     range.kind = ALLOCATED;
@@ -683,6 +779,8 @@ API int cuMemFree_v2(hop_gpu_address address)
     struct range *range = range_of(ALLOCATED, address & ~DEVICE_BIT, 1);
     if (!range || range->address != (address & ~DEVICE_BIT))
         return INVALID_VALUE;
+    if (atomic_load(range->importers) > 0)
+        undefined("memory is freed that another process has open");
     (void)pthread_mutex_lock(&mutex);
     while (is_working(range->context))
         (void)pthread_cond_wait(&changed, &mutex);
@@ -776,14 +874,14 @@ API int cuMemHostUnregister(void *address)
 struct ipc {
     char kind[8];
     pid_t process;
-    int file;
+    int file, device; /* by its bus id */
     ino_t inode;
     size_t size;
 };
 
 static struct hop_gpu_ipc ipc_write(const char *kind, int file, ino_t inode, size_t size)
 {
-    struct ipc ipc = {.process = getpid(), .file = file, .inode = inode, .size = size};
+    struct ipc ipc = {.process = getpid(), .file = file, .device = current()->device, .inode = inode, .size = size};
     struct hop_gpu_ipc written = {{0}};
     (void)snprintf(ipc.kind, sizeof ipc.kind, "%s", kind);
     memcpy(written.bytes, &ipc, sizeof ipc);
@@ -800,6 +898,13 @@ static int ipc_open(const char *kind, const struct hop_gpu_ipc *handle, struct i
         return INVALID_HANDLE;
     if (ipc->process == getpid())
         return INVALID_CONTEXT;
+    int seen = 0;
+    while (seen < visible_count && visible[seen] != ipc->device)
+        seen++;
+    if (seen == visible_count)
+        return INVALID_DEVICE;
+    if (refused[current()->device][ipc->device])
+        return PEER_UNSUPPORTED;
     (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ipc->process, ipc->file);
     *file = open(path, O_RDWR | O_CLOEXEC);
     if (*file < 0)
@@ -851,6 +956,7 @@ API int cuIpcOpenMemHandle_v2(hop_gpu_address *address, struct hop_gpu_ipc handl
     if (code != SUCCESS)
         return UNMAPPABLE;
     range.kind = IMPORTED;
+    atomic_fetch_add(range.importers, 1);
     range_add(&range);
     *address = range.address | DEVICE_BIT;
     return SUCCESS;
@@ -866,8 +972,10 @@ API int cuIpcCloseMemHandle(hop_gpu_address address)
     (void)pthread_mutex_lock(&mutex);
     bool last = --range->opened == 0;
     (void)pthread_mutex_unlock(&mutex);
-    if (last)
+    if (last) {
+        atomic_fetch_sub(range->importers, 1);
         range_remove(range);
+    }
     return SUCCESS;
 }
 
@@ -876,7 +984,7 @@ API int cuIpcCloseMemHandle(hop_gpu_address address)
 static int event_make(int file, unsigned flags, struct hop_gpu_event **event)
 {
     struct hop_gpu_event *made = calloc(1, sizeof *made);
-    void *marks = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *marks = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0), file, 0);
     if (!made || marks == MAP_FAILED)
         abort();
     made->context = current();
@@ -884,21 +992,45 @@ static int event_make(int file, unsigned flags, struct hop_gpu_event **event)
     made->file = file;
     made->flags = flags;
     atomic_init(&made->references, 1);
-    alive(1);
+    (void)pthread_mutex_lock(&mutex);
+    live++;
+    events++;
+    shared_events += file >= 0;
+    (void)pthread_mutex_unlock(&mutex);
     *event = made;
     return SUCCESS;
+}
+
+static bool has_room(bool shared)
+{
+    (void)pthread_mutex_lock(&mutex);
+    bool room = events < events_most && !(shared && shared_events >= shared_most);
+    (void)pthread_mutex_unlock(&mutex);
+    return room;
 }
 
 API int cuEventCreate(struct hop_gpu_event **event, unsigned flags);
 API int cuEventCreate(struct hop_gpu_event **event, unsigned flags)
 {
+    bool shared = flags & HOP_GPU_EVENT_INTERPROCESS;
+    int file = -1;
     BEGIN_IN_CONTEXT("cuEventCreate");
-    if (flags & HOP_GPU_EVENT_INTERPROCESS && !(flags & HOP_GPU_EVENT_DISABLE_TIMING))
+    if (shared && !(flags & HOP_GPU_EVENT_DISABLE_TIMING))
         return INVALID_VALUE;
-    int file = memfd_create("fake_cuda_event", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, PAGE) != 0)
+    if (!has_room(shared))
+        return OUT_OF_MEMORY;
+    if (shared)
+        file = memfd_create("fake_cuda_event", MFD_CLOEXEC);
+    if (shared && (file < 0 || ftruncate(file, PAGE) != 0))
         return OUT_OF_MEMORY;
     return event_make(file, flags, event);
+}
+
+/* Of an imported event: as long as its maker has it. */
+static void must_last(const struct hop_gpu_event *event)
+{
+    if (event->imported && atomic_load(&event->marks->destroyed))
+        undefined("an event is used that its maker destroyed");
 }
 
 API int cuEventDestroy_v2(struct hop_gpu_event *event);
@@ -907,7 +1039,14 @@ API int cuEventDestroy_v2(struct hop_gpu_event *event)
     BEGIN("cuEventDestroy");
     if (!event)
         return INVALID_HANDLE;
-    alive(-1);
+    must_last(event);
+    if (!event->imported)
+        atomic_store(&event->marks->destroyed, true);
+    (void)pthread_mutex_lock(&mutex);
+    live--;
+    events--;
+    shared_events -= event->file >= 0;
+    (void)pthread_mutex_unlock(&mutex);
     event_drop(event);
     return SUCCESS;
 }
@@ -926,7 +1065,23 @@ API int cuEventQuery(struct hop_gpu_event *event);
 API int cuEventQuery(struct hop_gpu_event *event)
 {
     BEGIN_IN_CONTEXT("cuEventQuery");
+    must_last(event);
     return atomic_load(&event->marks->reached) >= atomic_load(&event->marks->recorded) ? SUCCESS : NOT_READY;
+}
+
+API int cuEventElapsedTime(float *ms, struct hop_gpu_event *start, struct hop_gpu_event *end);
+API int cuEventElapsedTime(float *ms, struct hop_gpu_event *start, struct hop_gpu_event *end)
+{
+    struct hop_gpu_event *const both[] = {start, end};
+    BEGIN_IN_CONTEXT("cuEventElapsedTime");
+    for (int i = 0; i < 2; i++) {
+        if (!both[i] || both[i]->flags & HOP_GPU_EVENT_DISABLE_TIMING || atomic_load(&both[i]->marks->recorded) == 0)
+            return INVALID_HANDLE;
+        if (atomic_load(&both[i]->marks->reached) < atomic_load(&both[i]->marks->recorded))
+            return NOT_READY;
+    }
+    *ms = (float)(1e3 * (end->marks->reached_s - start->marks->reached_s));
+    return SUCCESS;
 }
 
 API int cuStreamWaitEvent(struct hop_gpu_stream *stream, struct hop_gpu_event *event, unsigned flags);
@@ -935,6 +1090,7 @@ API int cuStreamWaitEvent(struct hop_gpu_stream *stream, struct hop_gpu_event *e
     BEGIN_IN_CONTEXT("cuStreamWaitEvent");
     if (!is_stream(stream) || flags != 0)
         return INVALID_HANDLE;
+    must_last(event);
     return enqueue(stream, &(struct work){.kind = WAIT, .event = event, .mark = atomic_load(&event->marks->recorded)});
 }
 
@@ -956,7 +1112,15 @@ API int cuIpcOpenEventHandle(struct hop_gpu_event **event, struct hop_gpu_ipc ha
     int file;
     BEGIN_IN_CONTEXT("cuIpcOpenEventHandle");
     int code = ipc_open("event", &handle, &ipc, &file);
-    return code == SUCCESS ? event_make(file, HOP_GPU_EVENT_DISABLE_TIMING, event) : code;
+    if (code == SUCCESS && !has_room(true)) {
+        (void)close(file);
+        code = OUT_OF_MEMORY;
+    }
+    if (code == SUCCESS) {
+        code = event_make(file, HOP_GPU_EVENT_DISABLE_TIMING, event);
+        (*event)->imported = true;
+    }
+    return code;
 }
 
 /* ---- kernels ---- */
@@ -968,7 +1132,7 @@ API int cuModuleLoadData(struct hop_gpu_module **module, const void *image)
     BEGIN_IN_CONTEXT("cuModuleLoadData");
     if (!image)
         return INVALID_VALUE;
-    if (memcmp(image, fat_binary, sizeof fat_binary) != 0)
+    if (memcmp(image, fat_binary, sizeof fat_binary) != 0 && memcmp(image, "__CLANG_OFFLOAD_BUNDLE__", 24) != 0)
         return INVALID_IMAGE;
     *module = calloc(1, sizeof **module);
     if (!*module)
@@ -1040,4 +1204,39 @@ API int cuLaunchKernel(struct hop_gpu_function *function, unsigned grid_x, unsig
     struct work work = {.kind = KERNEL, .function = function, .blocks = grid_x, .threads = block_x};
     memcpy(&work.reduction, parameters[0], sizeof work.reduction);
     return enqueue(stream, &work);
+}
+
+/* ---- the other dialect: names for the same, and what has other parameters ---- */
+
+#define ADAPTED(name) "fake_cuda_as_" name
+#define SAME(name, cuda, hip, parameters) __asm__(".globl " hip "\n.set " hip ", " cuda);
+HOP_GPU_FUNCTIONS(SAME)
+
+API const char *hipGetErrorName(int code);
+API const char *hipGetErrorName(int code)
+{
+    const char *text;
+    return cuGetErrorName(code, &text) == SUCCESS ? text : NULL;
+}
+
+API const char *hipGetErrorString(int code);
+API const char *hipGetErrorString(int code)
+{
+    const char *text;
+    return cuGetErrorString(code, &text) == SUCCESS ? text : NULL;
+}
+
+API int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct hop_gpu_stream *stream);
+API int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct hop_gpu_stream *stream)
+{
+    return kind == 4 ? cuMemcpyAsync((uintptr_t)to, (uintptr_t)from, bytes, stream) : INVALID_VALUE;
+}
+
+API int hipIpcOpenMemHandle(void **address, struct hop_gpu_ipc handle, unsigned flags);
+API int hipIpcOpenMemHandle(void **address, struct hop_gpu_ipc handle, unsigned flags)
+{
+    hop_gpu_address opened = 0;
+    int code = flags == 0 ? cuIpcOpenMemHandle_v2(&opened, handle, HOP_GPU_IPC_LAZY_PEER_ACCESS) : INVALID_VALUE;
+    *address = (void *)(uintptr_t)opened;
+    return code;
 }
