@@ -63,8 +63,12 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     if (state != HOP_COPY_IPC_ASGN && state != HOP_COPY_HS_ASGN)
         return;
     enum hop_mechanism mechanism = state == HOP_COPY_IPC_ASGN ? HOP_PEER : HOP_STAGED;
-    if (flight->assigned && flight->mechanism == mechanism)
+    if (flight->assigned && flight->mechanism == mechanism) {
+        /* Sent another way and back again before we looked: it goes on, and its word must say that it has begun. */
+        if (flight->begun)
+            (void)change(program, flight->copy, state, begun_state[mechanism]);
         return;
+    }
     flight->again = flight->assigned;
     flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
     if (flight->again && !program->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))

@@ -177,6 +177,21 @@ static void every_collective_survives_a_way_that_is_stuck(void **state)
     }
 }
 
+/* Either way begins so late that leaders give it up and take the other, to and fro. */
+static void what_is_sent_again_and_again_is_right_every_time(void **state)
+{
+    (void)state;
+    static const double delays_s[][2] = {{0.06, 0.06}, {0.11, 0.06}, {0.03, 0.12}, {INFINITY, 0.06}};
+    for (unsigned i = 0; i < soaked(100, 4); i++) {
+        struct job job = gather_by("direct", (struct hop_program_options){.copies = HOP_COPIES_DYNAMIC,
+                                                                          .engines = 1 + i % 2,
+                                                                          .packet_bytes = i % 3 ? 1000 : 0});
+        memcpy(job.hooks.delay_s, delays_s[i % 4], sizeof job.hooks.delay_s);
+        launch(RANKS, i % 2, count_ways, &job); /* compares the bytes of each of its launches */
+        hop_schedule_destroy(job.schedule);
+    }
+}
+
 TEST_GROUP(run_copies)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +200,7 @@ TEST_GROUP(run_copies)
         cmocka_unit_test(what_is_chosen_comes_through_even_when_one_way_never_does),
         cmocka_unit_test(the_slow_way_is_taken_less),
         cmocka_unit_test(every_collective_survives_a_way_that_is_stuck),
+        cmocka_unit_test(what_is_sent_again_and_again_is_right_every_time),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
