@@ -54,7 +54,7 @@ static void print_metrics(FILE *out, const struct hop_map_result *result)
         const struct hop_gain_case *by = &result->gain->cases[c];
         if (is_repeated(result->gain, c))
             continue;
-        print_line(out, tool_text("by %s", by->name), SECONDS(by->before_s), SECONDS(by->after_s),
+        print_line(out, tool_text("by %s", by->scenario.name), SECONDS(by->before_s), SECONDS(by->after_s),
                    show_gain(by->before_s, by->after_s));
         fprintf(out, "\n");
     }

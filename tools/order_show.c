@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { OVERLOADS_SHOWN = 3, SECOND_OPINION_OPS = 2000 };
+enum { OVERLOADS_SHOWN = 3, GAIN_OPS = 2000 };
 #define CLEAN_MAX (1 + 1e-9)
 
 /* What all of it needs. */
@@ -15,6 +15,7 @@ struct show {
     const struct order_input *input;
     FILE *out;
     struct hop_network *network;
+    struct hop_gain *gain; /* of the best order; NULL: not known */
 };
 
 /* ---- words ---- */
@@ -67,7 +68,7 @@ static bool counts(const struct show *show, const char *name)
     return o->objective != HOP_ORDER_MARKED;
 }
 
-static double objective_of(const struct show *show, struct hop_timeline *timeline)
+static double objective_of(const struct show *show, const struct hop_timeline *timeline)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
     double last_s = 0, sum_s = 0;
@@ -80,38 +81,20 @@ static double objective_of(const struct show *show, struct hop_timeline *timelin
     return show->request->options.objective == HOP_ORDER_MEAN ? sum_s / hop_schedule_count(schedule) : last_s;
 }
 
-/* What a model makes of an order; 0: nothing. */
-static double play(const struct show *show, struct hop_network *network, const struct hop_schedule *schedule)
+static double value_of(const struct hop_timeline *timeline, void *show)
 {
-    struct hop_timeline *timeline;
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
-    if (hop_simulate(network, schedule, &options, &timeline, NULL) != HOP_OK)
-        return 0;
-    double value_s = objective_of(show, timeline);
-    hop_timeline_destroy(timeline);
-    return value_s;
+    return objective_of(show, timeline);
 }
 
-/* What the model that conserves bandwidth says, where the published one rules and both orders are quick to play. */
-static void print_second_opinion(const struct show *show, const struct hop_schedule *given,
-                                 const struct hop_schedule *best)
+/* What the best order gains over the given one whatever else may hold, where both are quick to play; NULL: unknown. */
+static struct hop_gain *find_gain(struct show *show, const struct hop_order_result *r)
 {
-    if (!given || !best || hop_schedule_count(best) > SECOND_OPINION_OPS)
-        return;
-    struct hop_network *network =
-        tool_credit_instead(show->input->topology, show->network, show->request->options.models);
-    double given_s = network ? play(show, network, given) : 0, best_s = given_s > 0 ? play(show, network, best) : 0;
-    hop_network_destroy(network);
-    if (best_s <= 0)
-        return;
-    fprintf(show->out, "model credit, which conserves bandwidth: given %s, best %s: ", SECONDS(given_s),
-            SECONDS(best_s));
-    if (best_s > given_s * 1.005)
-        fprintf(show->out, "slower, so do not trust this gain; --model credit searches with it\n");
-    else if (best_s > given_s / 1.005)
-        fprintf(show->out, "the same\n");
-    else
-        fprintf(show->out, "%.2f times as fast\n", given_s / best_s);
+    const struct hop_schedule *given = r->candidate_count ? r->candidates[0].schedule : NULL;
+    const struct hop_gain_options options = {.network = show->network, .value_s = value_of, .context = show};
+    struct hop_gain *gain;
+    if (!given || !r->best || given == r->best || hop_schedule_count(r->best) > GAIN_OPS)
+        return NULL;
+    return hop_gain_find(show->input->topology, given, r->best, &options, &gain, NULL) == HOP_OK ? gain : NULL;
 }
 
 /* ---- parts of an answer ---- */
@@ -205,7 +188,7 @@ static struct show begin(const struct order_request *request, const struct order
     bool elsewhere = (request->output && !is_file(request->output)) || (request->svg && !is_file(request->svg)) ||
                      (request->histogram && !is_file(request->histogram));
     return (struct show){request, input, elsewhere ? stderr : stdout,
-                         tool_network(input->topology, request->options.models)};
+                         tool_network(input->topology, request->options.models), NULL};
 }
 
 /* ---- a search ---- */
@@ -366,7 +349,9 @@ static void print_result(struct show *show, const void *result)
     print_proof(show, r);
     print_gains(show, r);
     print_candidates(show, r);
-    print_second_opinion(show, r->candidate_count ? r->candidates[0].schedule : NULL, r->best);
+    if (show->gain)
+        fprintf(show->out, "the best over the given order: %s\n",
+                hop_gain_words(&show->gain->range, (char[96]){0}, 96));
 }
 
 /* ---- both ---- */
@@ -374,7 +359,7 @@ static void print_result(struct show *show, const void *result)
 static struct hop_order_report report_of(const struct show *show)
 {
     return (struct hop_order_report){show->input->topology, show->input->schedule, &show->request->options,
-                                     (uint32_t)show->request->chunks};
+                                     (uint32_t)show->request->chunks, show->gain};
 }
 
 /* As JSON, or by `print`, with the best order (NULL: none counts). */
@@ -406,6 +391,7 @@ int order_show_result(const struct order_request *request, const struct order_in
         if (!order_write(request, input, r->best, about))
             tool_end(TOOL_BAD);
     }
+    show.gain = find_gain(&show, r);
     const struct hop_order_report report = report_of(&show);
     return show_found(&show, r->best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r);
 }

@@ -286,26 +286,6 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
     }
 }
 
-const char *tool_credit_models(const struct hop_topology *topology, const struct hop_network *network,
-                               const char *models)
-{
-    const char *text = models ? models : "", *given = text;
-    for (uint32_t d = 0; d < hop_topology_domain_count(topology); d++) {
-        const char *beside = hop_network_model_facts(network, d)->beside;
-        if (beside)
-            text = tool_text("%s%s%s=%s", text, *text ? "," : "", hop_topology_domain(topology, d)->name, beside);
-    }
-    return text == given ? NULL : text;
-}
-
-struct hop_network *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network,
-                                        const char *models)
-{
-    struct hop_network *instead;
-    models = tool_credit_models(topology, network, models);
-    return models && hop_network_create(topology, models, &instead, NULL) == HOP_OK ? instead : NULL;
-}
-
 struct tool_ticker tool_tick_begin(void)
 {
     return (struct tool_ticker){.terminal = isatty(STDERR_FILENO), .begun_s = hop_now_s()};

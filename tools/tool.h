@@ -115,12 +115,6 @@ enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topo
  * one. */
 void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network,
                        const bool *used);
-/* The choice of models, but credit in every domain that pcie rules; NULL: pcie rules none. */
-const char *tool_credit_models(const struct hop_topology *topology, const struct hop_network *network,
-                               const char *models);
-/* A network of them, the caller's. */
-struct hop_network *tool_credit_instead(const struct hop_topology *topology, const struct hop_network *network,
-                                        const char *models);
 /* --algorithm auto=TABLE: the algorithm and, unless it is given, the size of segments become what the table says for
  * so many ranks. The table; NULL: any other algorithm, which stays as it is. */
 const char *tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks);

@@ -19,7 +19,7 @@ static const char *show_packet(uint64_t bytes, bool is_there)
     return !is_there ? "-" : bytes ? tool_short_bytes(bytes) : "whole";
 }
 
-/* Whether another model that can rule the links says that the other way is faster. */
+/* Whether another model that can rule the links, or the end of a range, says that the other way is faster. */
 static bool is_doubted(const struct hop_tune_point *point)
 {
     return point->gain.models > 0 && point->gain.verdict == HOP_GAIN_UNSURE;
@@ -63,8 +63,9 @@ static void print_pairs(const struct hop_topology *topology, const struct hop_tu
     }
     printf("D direct, S staged: the faster one, and how many times as fast as the other; crossover: from that size on "
            "the\n"
-           "other one wins; packet: the best one for staging %s; pairs: that many are alike; ?: by other models\n"
-           "that can rule these links the other way is faster, so there is no reliable gain\n",
+           "other one wins; packet: the best one for staging %s; pairs: that many are alike; ?: by another\n"
+           "model that can rule these links, or within the ranges of parameters, the other way is faster: no reliable "
+           "gain\n",
            tool_short_bytes(paths->sizes[last]));
 }
 
@@ -127,7 +128,8 @@ static void print_case(const struct tune_case *c)
            mix->exact ? "exact" : "searched");
     if (mix->gain)
         printf("  over all direct: %s\n", hop_gain_words(&mix->gain->range, (char[96]){0}, 96));
-    print_names(c);
+    if (!mix->gain || mix->gain->range.verdict != HOP_GAIN_UNSURE)
+        print_names(c);
 }
 
 static void print_cases(const struct tune_case *cases, int count)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gain: how much sooner one schedule ends than another one, under every model that can rule the links that they use.
+ * Gain: how much sooner one schedule ends than another one, under everything else that may hold of the machine as well.
  *
- * A model is an account of what links do under load, and for most machines nobody has measured which account holds. What
- * one of them promises and another one denies is no reason to change anything. So the two schedules are simulated under
- * each, and the answer is a range: the least and the most that a model says, and whether the models agree.
+ * A model is an account of what links do under load, and for most machines nobody has measured which account holds, nor all
+ * of its parameters. What one of them promises and another one denies is no reason to change anything. So the two
+ * schedules are simulated under each model and at both ends of each range (hopcast/uncertainty.h), and the answer is a
+ * range: the least and the most that is said, and whether all agree.
  *
  * Two placements of one exchange are two schedules (hop_placement_apply), as are two orders of it, or two algorithms.
  */
 #ifndef HOPCAST_GAIN_H
 #define HOPCAST_GAIN_H
 
-#include "hopcast/simulate.h"
+#include "hopcast/uncertainty.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,45 +21,44 @@ extern "C" {
 #define HOP_GAIN_SAME 0.01 /* what differs by no more than this share of it is equal: models are not that exact */
 
 enum hop_gain_verdict {
-    HOP_GAIN_FASTER, /* every model says that the second schedule ends sooner */
-    HOP_GAIN_MAYBE,  /* some say so, and none that it ends later */
-    HOP_GAIN_EQUAL,  /* none says that either ends sooner */
-    HOP_GAIN_SLOWER, /* none says that the second ends sooner, one that it ends later */
-    HOP_GAIN_UNSURE  /* some say that it ends sooner, others that it ends later: no reliable gain */
+    HOP_GAIN_FASTER, /* under every case the second schedule ends sooner */
+    HOP_GAIN_MAYBE,  /* under some it does, and under none it ends later */
+    HOP_GAIN_EQUAL,  /* under none either ends sooner */
+    HOP_GAIN_SLOWER, /* under none the second ends sooner, under one it ends later */
+    HOP_GAIN_UNSURE  /* under some it ends sooner, under others later: no reliable gain */
 };
 
 struct hop_gain_range {
     enum hop_gain_verdict verdict;
     uint32_t models;  /* so many were asked; 1: the verdict rests on one model alone */
+    uint32_t ranges;  /* of so many parameters or calibrated links both ends were tried, and change a time */
     double low, high; /* the times of the first schedule over those of the second; NAN: it takes no time at all */
 };
 
 struct hop_gain_case {
-    const char *name;   /* of the models of the links used, "pcie", "server + fair" */
-    const char *models; /* as hop_network_create takes it; NULL: the defaults */
+    struct hop_scenario scenario; /* the nominal one first, then other models, then ends of ranges */
     double before_s, after_s;
 };
 
 struct hop_gain {
     struct hop_gain_range range;
-    const struct hop_gain_case *cases; /* range.models of them, the first under the options' models */
+    uint32_t case_count;
+    const struct hop_gain_case *cases; /* the first under the options' models */
+    uint32_t left_out;                 /* so many ranges were not tried for their effort */
 };
 
 struct hop_gain_options {
     size_t size;         /* see hop_version */
     const char *models;  /* of the first case, as hop_network_create takes it; NULL: the defaults */
     const struct hop_network *network; /* in their place: a network of the topology, ruled as the first case is to be */
-    uint64_t max_effort; /* other models are asked while the operations of both schedules, packets of staged copies
-                          * apart, x hop_model_facts.cost are no more than this; 0: 20,000, some tenths of a second */
+    uint64_t max_effort;               /* see hop_scenario_options; the operations are those of both schedules */
     /* What is compared of a timeline, in seconds; NULL: its makespan. */
     double (*value_s)(const struct hop_timeline *timeline, void *context);
     void *context;
 };
 
-/* Two simulations a model. Which models are asked: those of the options, and each (but the serial, which knows no
- * links) that can rule a domain that a route of either schedule passes, in every such domain, unless that is a case
- * already or the model is for other machines (`server` is for calibrated ones); one that refuses the topology or a
- * schedule is passed over. Errors are those of the first case. options may be NULL. The caller frees the result with
+/* Two simulations a case: everything that hop_scenarios_find finds for both schedules; one that refuses a schedule is
+ * passed over, and so is a range that changes neither time. Errors are those of the first case. options may be NULL. The caller frees the result with
  * hop_gain_destroy. */
 HOP_API enum hop_status hop_gain_find(const struct hop_topology *topology, const struct hop_schedule *before,
                                       const struct hop_schedule *after, const struct hop_gain_options *options,
@@ -69,7 +69,7 @@ HOP_API void hop_gain_destroy(struct hop_gain *gain); /* NULL is allowed */
 HOP_API struct hop_gain_range hop_gain_alone(double before_s, double after_s);
 
 /* In words: "1.20 to 1.43 times as fast, by 4 models", "perhaps 1.00 to 1.43 times as fast, by 4 models", "no reliable
- * gain: 0.91 to 1.40 times as fast, by 4 models". Returns text, cut where it does not fit into `size` (96 hold all). */
+ * gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges". Returns text, cut where it does not fit into `size` (96 hold all). */
 HOP_API const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_t size);
 /* "faster", "maybe", "equal", "slower", "unsure" */
 HOP_API const char *hop_gain_verdict_name(enum hop_gain_verdict verdict);

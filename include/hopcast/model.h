@@ -69,7 +69,6 @@ struct hop_model_facts {
     const char *name;       /* as in `predict -m NAME` */
     const char *summary;    /* one line about it */
     const char *by_default; /* what it rules unless it is told otherwise; NULL: nothing */
-    const char *beside;     /* the model that a careful reader lets answer, too; NULL: none */
     bool keeps_capacity;    /* no link ever carries more than its capacity */
     bool knows_pull;        /* parameter host_pull means something to it */
     bool is_serial;         /* no links are shared: messages occupy CPUs and NICs one after the other */

@@ -6,6 +6,7 @@
 #ifndef HOPCAST_REPORT_H
 #define HOPCAST_REPORT_H
 
+#include "hopcast/gain.h"
 #include "hopcast/order.h"
 #include "hopcast/timeline.h"
 #include "hopcast/uncertainty.h"
@@ -97,6 +98,7 @@ struct hop_order_report {
     const struct hop_schedule *schedule; /* whose order was asked for */
     const struct hop_order_options *options;
     uint32_t chunks; /* that its copies were cut into, 0 or 1: none */
+    const struct hop_gain *gain; /* of the best order over the given one; NULL: unknown */
 };
 /* docs/order.schema.json */
 HOP_API char *hop_order_result_to_json(const struct hop_order_report *report, const struct hop_order_result *result);

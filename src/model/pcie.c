@@ -418,7 +418,6 @@ const struct hop_parameter_table hop_pcie_parameters = {parameters, HOP_COUNT(pa
 const struct hop_model hop_model_pcie = {
     .facts = {.name = "pcie",
               .summary = "PCIe congestion with head-of-line blocking (Martinasso et al. 2016)",
-              .beside = "credit",
               .cost = 1},
     .family = HOP_RULES_PCIE,
     .loses_crossing = true,

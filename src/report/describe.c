@@ -79,8 +79,8 @@ const char *hop_blocker_name(const struct hop_timeline *timeline, uint32_t op)
 
 static void put_range(struct hop_buffer *out, const char *key, const struct hop_gain_range *range)
 {
-    hop_json_put(out, "%s:{verdict:%s,low:%g,high:%g,models:", key, hop_gain_verdict_name(range->verdict), range->low,
-                 range->high);
+    hop_json_put(out, "%s:{verdict:%s,low:%g,high:%g,ranges:%u,models:", key, hop_gain_verdict_name(range->verdict),
+                 range->low, range->high, range->ranges);
 }
 
 void hop_put_gain(struct hop_buffer *out, const char *key, const struct hop_gain *gain)
@@ -93,7 +93,12 @@ void hop_put_gain(struct hop_buffer *out, const char *key, const struct hop_gain
     put_range(out, key, &gain->range);
     hop_json_put(out, "[");
     for (uint32_t c = 0; c < gain->range.models; c++)
-        hop_json_put(out, "{model:%s,before_s:%g,after_s:%g}", gain->cases[c].name, gain->cases[c].before_s,
+        hop_json_put(out, "{model:%s,before_s:%g,after_s:%g}", gain->cases[c].scenario.name, gain->cases[c].before_s,
+                     gain->cases[c].after_s);
+    hop_json_put(out, "],left_out:%u,ends:[", gain->left_out);
+    for (uint32_t c = gain->range.models; c < gain->case_count; c++)
+        hop_json_put(out, "{what:%s,unit:%s,value:%g,before_s:%g,after_s:%g}", gain->cases[c].scenario.what,
+                     gain->cases[c].scenario.unit, gain->cases[c].scenario.value, gain->cases[c].before_s,
                      gain->cases[c].after_s);
     hop_json_put(out, "]}");
 }

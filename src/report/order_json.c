@@ -97,6 +97,7 @@ char *hop_order_result_to_json(const struct hop_order_report *about, const struc
         hop_json_put(&w.out, "}");
     }
     hop_json_put(&w.out, "]");
+    hop_put_gain(&w.out, "by_model", about->gain);
     return finish(&w, r->best);
 }
 

@@ -132,7 +132,9 @@ static void describe_span(const struct hop_tuned_collective *tuned, const struct
     if (at->second != HOP_NONE && own->time_s > 0)
         (void)snprintf(text + used, size - (size_t)used, "; %s %.2f times that%s",
                        tuned->candidates[at->second].algorithm, at->times[at->second].time_s / own->time_s,
-                       at->gain.models && at->gain.verdict == HOP_GAIN_UNSURE ? ", though faster by other models" : "");
+                       at->gain.models && at->gain.verdict == HOP_GAIN_UNSURE
+                           ? ", though faster by other models or in ranges"
+                           : "");
 }
 
 enum hop_status hop_algorithm_table_add_tuned(struct hop_algorithm_table *table,

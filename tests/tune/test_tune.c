@@ -510,7 +510,7 @@ static void what_one_model_alone_promises_is_no_reliable_gain(void **state)
         if (mix->gain) {
             near(mix->gain->cases[0].before_s, mix->direct_s);
             near(mix->gain->cases[0].after_s, mix->mix_s);
-            assert_string_equal(mix->gain->cases[0].name, "pcie");
+            assert_string_equal(mix->gain->cases[0].scenario.name, "pcie");
         }
         assert_true((mix->gain != NULL) == (mix->staged_count > 0));
         staged += mix->staged_count > 0;
