@@ -46,6 +46,9 @@ struct hop_order_options {
     uint64_t max_nodes;   /* 0: no limit; with it one thread searches, so that the result is the same each time */
     double time_limit_s;  /* 0: none */
     double gap;           /* good enough: stop at (best - bound) / bound <= gap */
+    double cut_s;  /* only orders that take less are looked for; 0: any. Where none is found the result has no best,
+                           * and its bound_s says what is ruled out */
+    bool or_given; /* where there is nothing to order, the given order is the answer; else that is refused */
     unsigned threads;     /* 0: one a processor */
     uint64_t seed;
     const char *checkpoint; /* file to save to and to resume from, NULL: none */

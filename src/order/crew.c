@@ -644,13 +644,13 @@ enum hop_status hop_crew_create(const struct hop_problem *problem, const struct 
     made->rank = options->group ? hop_group_rank(options->group) : 0;
     made->size = options->group ? hop_group_size(options->group) : 1;
     made->lost = -1;
-    made->handed_on = INFINITY;
+    made->handed_on = options->cut_s > 0 ? options->cut_s : INFINITY;
     made->begun_s = hop_now_s();
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, NULL);
     enum hop_status status = HOP_OK;
     for (uint32_t k = 0; k < HOP_RECORDS_MAX && status == HOP_OK; k++) {
-        made->records[k].value = INFINITY;
+        made->records[k].value = options->cut_s > 0 ? options->cut_s : INFINITY;
         status = hop_sequence_create(problem, &made->records[k].sequence, diag);
     }
     if (status == HOP_OK)
@@ -675,7 +675,9 @@ void hop_crew_destroy(struct hop_crew *crew)
 
 struct hop_record_kept *hop_crew_kept(struct hop_crew *crew, uint32_t kind)
 {
-    return isfinite(crew->records[kind].value) ? &crew->records[kind] : NULL;
+    double value = crew->records[kind].value; /* the cut's: as at the start, only what is less beats it */
+    return isfinite(value) && !(crew->options->cut_s > 0 && value == crew->options->cut_s) ? &crew->records[kind]
+                                                                                           : NULL;
 }
 
 struct hop_value_count *hop_crew_counts(struct hop_crew *crew, size_t *count)

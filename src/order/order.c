@@ -12,8 +12,8 @@ static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t size)
 
 enum hop_status hop_order_check(const struct hop_order_options *o, struct hop_diag *diag)
 {
-    if (!(o->time_limit_s >= 0) || !(o->gap >= 0) || !(o->checkpoint_s >= 0))
-        return hop_fail(diag, HOP_ERR_INVALID, "a time limit, gap or interval that is negative or no number");
+    if (!(o->time_limit_s >= 0) || !(o->gap >= 0) || !(o->checkpoint_s >= 0) || !(o->cut_s >= 0))
+        return hop_fail(diag, HOP_ERR_INVALID, "a time limit, gap, cut or interval that is negative or no number");
     return HOP_OK;
 }
 

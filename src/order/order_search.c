@@ -323,7 +323,7 @@ static enum hop_status count_optima(struct search *s, struct hop_diag *diag)
     size_t count;
     double best = hop_crew_record(s->crew, HOP_BEST, NULL);
     bool proved = is_good(s) || meets(best, hop_max(s->without.known_s, s->with.known_s));
-    if (!s->options->count || !proved || !goes_on(s) || !isfinite(best))
+    if (!s->options->count || !proved || !goes_on(s) || !hop_crew_kept(s->crew, HOP_BEST))
         return HOP_OK;
     enum hop_status status = hop_exact_init(&exact, s->p, false, 0, diag);
     const struct hop_crew_job job = hop_exact_count_job(&exact, best);
@@ -466,7 +466,8 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     s->no_waits = o->no_waits || few;
     if (status == HOP_OK && many && !is_good(s)) /* limits may leave no time for it later */
         status = find_dual(s, diag);
-    if (status == HOP_OK && goes_on(s) && !is_good(s))
+    bool known = few && o->cut_s > 0; /* what the exact search has to beat */
+    if (status == HOP_OK && goes_on(s) && !is_good(s) && !known)
         status = search_anytime(s, s->no_waits ? "anytime" : "waits", diag);
     if (status == HOP_OK)
         status = prove(s, false, many ? most : 0, diag);
@@ -478,7 +479,7 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     /* Where waits make the best order, or the only one, looking further is worth it. */
     const struct hop_record_kept *best = best_of(s);
     if (status == HOP_OK && few && !o->no_waits && may_gain(s) &&
-        (!best || hop_sequence_waits(s->p, &best->sequence))) {
+        (best ? hop_sequence_waits(s->p, &best->sequence) : !known)) {
         s->rounds = MORE_ROUNDS;
         status = search_anytime(s, "more", diag);
     }

@@ -396,7 +396,7 @@ static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
                         "schedule %s says `queue ready`: its sources take what is ready first, so there is no order to "
                         "choose\na schedule without that line, which GOAL programs and Chakra traces always have",
                         name);
-    } else if (!any) {
+    } else if (!any && !p->or_given) {
         return hop_fail(diag, HOP_ERR_INVALID,
                         "nothing to order in schedule %s: no source engine has two transfers that it sends one after "
                         "another\nseveral transfers from one device over PCIe (NVLink sends all at once; `--set "
@@ -449,6 +449,7 @@ enum hop_status hop_problem_create(const struct hop_topology *topology, const st
     p->models = options->models;
     p->objective = options->objective;
     p->clean = !options->allow_unclean;
+    p->or_given = options->or_given;
     enum hop_status status = compile(p, schedule, options, diag);
     if (status == HOP_OK)
         *problem = p;

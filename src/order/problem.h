@@ -74,6 +74,7 @@ struct hop_problem {
     struct hop_network *network;         /* of the simulation */
     enum hop_order_objective objective;
     bool clean; /* no link above its limit */
+    bool or_given; /* it may be that there is nothing to order */
     bool simple; /* copies only, each by its source, which sends one at a time, without latency, dependencies or earliest starts */
 
     uint32_t op_count, source_count, slot_count, class_count, bound_count, word_count; /* words of 64 operations */
