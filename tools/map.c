@@ -9,7 +9,6 @@
 #include "ranks.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { PER_MAX = 65536 };
 
@@ -42,17 +41,6 @@ static const char *metric_at(unsigned index)
 static const char *metric_is(unsigned index)
 {
     return hop_map_metric_at(index)->what;
-}
-
-static const char *launch_at(unsigned index)
-{
-    const struct hop_launch_form *form = hop_launch_form_at(index);
-    return form ? form->name : NULL;
-}
-
-static const char *launch_is(unsigned index)
-{
-    return hop_launch_form_at(index)->what;
 }
 
 static const struct tool_option table[] = {
@@ -104,36 +92,14 @@ static const struct tool_option table[] = {
            .help = "the placement, for `hopcast predict --map` and `hopcast run --map`"),
     OPTION("placed", 0, TEXT, AT(map_request, placed), "FILE", "write the schedule that was given, on its new devices",
            .use = USE_OUTPUT),
-    OPTION("launch", 0, CHOICE, AT(map_request, launch), "FORM", "print one of {choices}", .use = USE_PRINT,
-           .choice_at = launch_at, .choice_is = launch_is),
-    OPTION("launch-dir", 0, TEXT, AT(map_request, directory), "DIR", "write all of them (docs/launch.md)"),
-    OPTION("hosts", 0, NAMES, AT(map_request, hosts), "NAMES", "of the nodes, for launchers",
-           .needs = "launch launch-dir"),
-    OPTION("program", 0, TEXT, AT(map_request, program), "COMMAND", "that is launched", .needs = "launch launch-dir"),
+    SHARED(launch, AT(map_request, launch)),
+    SHARED(launch_dir, AT(map_request, directory)),
+    SHARED(hosts, AT(map_request, hosts)),
+    SHARED(program, AT(map_request, program)),
     END_OF_OPTIONS,
 };
 
 /* ---- the work ---- */
-
-/* What to compare with: of a schedule, where it is, unless it is said. */
-static void read_start(struct map_request *r, struct map_input *input)
-{
-    const char *choice = r->start;
-    if (!choice)
-        return;
-    input->start = NULL;
-    r->options.start_seed = 1;
-    if (strcmp(choice, "cyclic") == 0) {
-        r->options.start_order = HOP_MAP_CYCLIC;
-    } else if (strncmp(choice, "random", 6) == 0 && (choice[6] == '\0' || choice[6] == '=')) {
-        r->options.start_order = HOP_MAP_RANDOM;
-        if (choice[6])
-            r->options.start_seed = tool_whole(&tool_map_command, "--start random=SEED", choice + 7, 0, UINT64_MAX);
-    } else if (strcmp(choice, "packed") != 0) {
-        tool_try_file(hop_placement_load(choice, &input->start, &tool_diag),
-                      "packed, cyclic, random=SEED, or a file with a line for every rank");
-    }
-}
 
 static struct hop_map_result *find(const struct map_request *r, const struct map_input *input)
 {
@@ -153,7 +119,7 @@ static struct hop_map_result *find(const struct map_request *r, const struct map
 
 static int run(int argc, char **argv)
 {
-    static struct map_request r = {.options = {.metric = HOP_MAP_SIMULATED, .seed = 1}};
+    static struct map_request r = {.command = &tool_map_command, .options = {.metric = HOP_MAP_SIMULATED, .seed = 1}};
     static struct map_input input;
     tool_read(&tool_map_command, argc, argv, &r);
     r.draw = r.draw || r.ascii;
@@ -168,7 +134,7 @@ static int run(int argc, char **argv)
     map_read_traffic(&r, &input);
     if (r.placed && !input.exchange)
         tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
-    read_start(&r, &input);
+    map_read_start(&r, &input);
     const struct hop_map_result *result = find(&r, &input);
     map_show(&r, &input, result);
     map_write_files(&r, &input, result);

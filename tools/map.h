@@ -2,7 +2,7 @@
 /*
  * hopcast map: what its files share. map.c reads options and asks for the mapping, map_traffic.c reads what is to be
  * mapped, map_order.c asks what the order of sends would give, map_show.c shows the answer, map_files.c writes what
- * launchers take.
+ * launchers take. hopcast plan reads and writes the same (plan.c).
  */
 #ifndef HOP_TOOL_MAP_H
 #define HOP_TOOL_MAP_H
@@ -13,6 +13,7 @@
 
 struct map_request {
     struct tool_given given;
+    const struct tool_command *command; /* whose usage it is */
     const char *source, *host; /* traffic: of devices, of host memory */
     enum hop_memory memory;    /* what a source's bytes are that does not say so */
     const char *machine, *start;
@@ -21,6 +22,7 @@ struct map_request {
     bool json, ascii, quiet, draw;
     unsigned launch; /* index of a form, if it is given */
     const char *output, *placed, *svg, *directory, *program;
+    const char *remark; /* in the placement's file; NULL: the metric */
 };
 
 /* What the request names. */
@@ -35,6 +37,9 @@ struct map_input {
 /* Traffic of a file of any form, a schedule, or a pattern; a schedule is kept, as one between ranks, with where it
  * was. */
 void map_read_traffic(const struct map_request *request, struct map_input *input);
+
+/* What to compare with (--start): of a schedule, where it is, unless it is said. */
+void map_read_start(struct map_request *request, struct map_input *input);
 
 /* In seconds where it is a time. */
 const char *map_show_metric(enum hop_map_metric metric, double value);

@@ -67,8 +67,12 @@ static void write_placement(const struct map_request *request, const struct hop_
         hop_show_seconds(after, value, sizeof value);
     else
         (void)snprintf(value, sizeof value, "%.6g", after);
-    hop_buffer_printf(&text, "# hopcast map %s --on %s\n# %s %s\n", clean(request->source, source, sizeof source),
-                      clean(request->machine, machine, sizeof machine), hop_map_metric_at(result->metric)->name, value);
+    hop_buffer_printf(&text, "# hopcast %s %s --on %s\n", request->command->name,
+                      clean(request->source, source, sizeof source), clean(request->machine, machine, sizeof machine));
+    if (!request->remark)
+        hop_buffer_printf(&text, "# %s %s\n", hop_map_metric_at(result->metric)->name, value);
+    else
+        hop_buffer_printf(&text, "# %s\n", request->remark);
     for (uint32_t r = 0; r < result->ranks; r++)
         hop_buffer_printf(&text, "%u %s\n", r, hop_placement_device(result->placement, r));
     tool_write_text(request->output, hop_buffer_take(&text));
@@ -115,7 +119,7 @@ static void write_launch(const struct map_request *request, const struct hop_map
     const struct hop_launch_names names = {
         .hosts = (const char *const *)request->hosts.at, .program = request->program, .directory = request->directory};
     if (request->hosts.count && request->hosts.count != result->node_count)
-        tool_bad_usage(&tool_map_command, "--hosts names %u, %s has %u node%s", request->hosts.count, request->machine,
+        tool_bad_usage(request->command, "--hosts names %u, %s has %u node%s", request->hosts.count, request->machine,
                        result->node_count, result->node_count == 1 ? "" : "s");
     tool_try_at(hop_map_launch(result, form->name, &names, &text, &tool_diag), "--launch %s", form->name);
     tool_write_text(path, text);

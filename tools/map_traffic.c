@@ -116,15 +116,15 @@ static struct hop_traffic *read_one(const char *source, enum hop_memory memory, 
 void map_read_traffic(const struct map_request *request, struct map_input *input)
 {
     if (!request->source[0])
-        tool_bad_usage(&tool_map_command, "TRAFFIC is empty: a traffic file, a schedule, a pattern such as "
-                                          "stencil:4x4, or -");
+        tool_bad_usage(request->command, "%s is empty: a traffic file, a schedule, a pattern such as stencil:4x4, or -",
+                       request->command->options[0].argument);
     input->traffic = read_one(request->source, request->memory, true, input);
     if (!request->host)
         return;
     struct hop_traffic *host = read_one(request->host, HOP_MEMORY_HOST, false, input);
     if (input->exchange) /* what is simulated would lack it */
-        tool_bad_usage(&tool_map_command, "--host goes with traffic, not with a schedule, which says itself "
-                                          "what moves between hosts");
+        tool_bad_usage(request->command, "--host goes with traffic, not with a schedule, which says itself "
+                                         "what moves between hosts");
     if (hop_traffic_ranks(host) > hop_traffic_ranks(input->traffic)) { /* the wider one takes the other in */
         struct hop_traffic *device = input->traffic;
         input->traffic = host;
@@ -132,4 +132,23 @@ void map_read_traffic(const struct map_request *request, struct map_input *input
     }
     tool_try(hop_traffic_merge(input->traffic, host, &tool_diag));
     hop_traffic_destroy(host);
+}
+
+void map_read_start(struct map_request *r, struct map_input *input)
+{
+    const char *choice = r->start;
+    if (!choice)
+        return;
+    input->start = NULL;
+    r->options.start_seed = 1;
+    if (strcmp(choice, "cyclic") == 0) {
+        r->options.start_order = HOP_MAP_CYCLIC;
+    } else if (strncmp(choice, "random", 6) == 0 && (choice[6] == '\0' || choice[6] == '=')) {
+        r->options.start_order = HOP_MAP_RANDOM;
+        if (choice[6])
+            r->options.start_seed = tool_whole(r->command, "--start random=SEED", choice + 7, 0, UINT64_MAX);
+    } else if (strcmp(choice, "packed") != 0) {
+        tool_try_file(hop_placement_load(choice, &input->start, &tool_diag),
+                      "packed, cyclic, random=SEED, or a file with a line for every rank");
+    }
 }

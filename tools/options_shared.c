@@ -65,6 +65,48 @@ const struct tool_option option_trace =
     OPTION("trace", 0, TEXT, .at = 0, "FILE", "also write a trace that Perfetto opens", .use = USE_OUTPUT);
 const struct tool_option option_rows = OPTION("rows", 0, WHOLE, .at = 0, "N", NULL, .high = UINT32_MAX);
 
+/* ---- searches ---- */
+
+#define GAP_MAX 1000.0
+
+static void take_gap(const struct tool_taking *t, char *text)
+{
+    char *end;
+    double number = strtod(text, &end);
+    bool fine = end != text && (strcmp(end, "%") == 0 || *end == '\0');
+    if (fine && *end == '%')
+        number /= 100;
+    if (!fine || !(number >= 0 && number <= GAP_MAX))
+        tool_bad_usage(t->command, "--gap cannot be '%s': a share such as 1%% or 0.01 is expected", text);
+    *(double *)t->to = number;
+}
+
+const struct tool_option option_gap = OPTION(
+    "gap", 0, CALL, .at = 0, "SHARE",
+    "good enough: stop once the best is proved to be within that (1%, or 0.01) of the best possible", .take = take_gap);
+
+/* ---- launchers ---- */
+
+static const char *launch_at(unsigned index)
+{
+    const struct hop_launch_form *form = hop_launch_form_at(index);
+    return form ? form->name : NULL;
+}
+
+static const char *launch_is(unsigned index)
+{
+    return hop_launch_form_at(index)->what;
+}
+
+const struct tool_option option_launch = OPTION("launch", 0, CHOICE, .at = 0, "FORM", "print one of {choices}",
+                                                .use = USE_PRINT, .choice_at = launch_at, .choice_is = launch_is);
+const struct tool_option option_launch_dir =
+    OPTION("launch-dir", 0, TEXT, .at = 0, "DIR", "write all of them (docs/launch.md)");
+const struct tool_option option_hosts =
+    OPTION("hosts", 0, NAMES, .at = 0, "NAMES", "of the nodes, for launchers", .needs = "launch launch-dir");
+const struct tool_option option_program =
+    OPTION("program", 0, TEXT, .at = 0, "COMMAND", "that is launched", .needs = "launch launch-dir");
+
 /* ---- a collective ---- */
 
 static const char *reduce_at(unsigned index)

@@ -17,6 +17,8 @@ extern const struct tool_option option_algorithm, option_bytes, option_operator,
 /* Of processes that move real bytes: members of struct hop_program_options and hop_launch_options. */
 extern const struct tool_option option_device, option_engines, option_emulate, option_slower, option_chunk,
     option_buffer, option_in_process, option_was_threads, option_pin, option_timeout, option_seed;
+/* Of searches; of a mapping for launchers. */
+extern const struct tool_option option_gap, option_launch, option_launch_dir, option_hosts, option_program;
 /* Of measurements. */
 extern const struct tool_option option_name, option_case_bytes;
 

@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum { CHUNKS_MAX = 4096, THREADS_MAX = 256 };
-#define GAP_MAX 1000.0
 
 /* ---- progress ---- */
 
@@ -69,18 +68,6 @@ static void end_progress(const struct watch *watch, double elapsed_s, uint64_t n
 
 /* ---- options ---- */
 
-static void take_gap(const struct tool_taking *t, char *text)
-{
-    char *end;
-    double number = strtod(text, &end);
-    bool fine = end != text && (strcmp(end, "%") == 0 || *end == '\0');
-    if (fine && *end == '%')
-        number /= 100;
-    if (!fine || !(number >= 0 && number <= GAP_MAX))
-        tool_bad_usage(t->command, "--gap cannot be '%s': a share such as 1%% or 0.01 is expected", text);
-    *(double *)t->to = number;
-}
-
 static const struct tool_option table[] = {
     SHARED(schedule, AT(order_request, input.schedules), .high = 1, .missing = SCHEDULE_IS_MISSING),
     SHARED(expression, AT(order_request, input.schedules), .high = 1),
@@ -110,9 +97,7 @@ static const struct tool_option table[] = {
            "stop after that, with the best so far; so do Ctrl-C and SIGTERM", .least = 1e-9),
     OPTION("max-nodes", 0, WHOLE, AT(order_request, options.max_nodes), "N",
            "stop after N states; with one thread, the same result each time", .low = 1),
-    OPTION("gap", 0, CALL, AT(order_request, options.gap), "SHARE",
-           "good enough: stop once the best is proved to be within that (1%, or 0.01) of the best possible",
-           .take = take_gap),
+    SHARED(gap, AT(order_request, options.gap)),
     OPTION("threads", 0, COUNT, AT(order_request, options.threads), "N",
            "default: one a processor; `mpirun hopcast order` shares the work over processes", .low = 1,
            .high = THREADS_MAX),

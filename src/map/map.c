@@ -90,7 +90,7 @@ static bool prepare_loads(struct hop_map_work *work)
     return true;
 }
 
-static bool prepare(struct hop_map_work *work)
+bool hop_map_prepare(struct hop_map_work *work)
 {
     work->router = hop_router_create(work->topology);
     work->before = hop_arena_alloc(&work->arena, work->size);
@@ -105,7 +105,7 @@ static bool prepare(struct hop_map_work *work)
            check_exact(work) && hop_map_start(work) && prepare_graphs(work) && prepare_loads(work);
 }
 
-static void finish(struct hop_map_work *work)
+void hop_map_finish(struct hop_map_work *work)
 {
     hop_map_play_destroy(work->play);
     hop_congest_destroy(work->congest);
@@ -179,10 +179,10 @@ enum hop_status hop_map(const struct hop_topology *topology, const struct hop_tr
     bool checked = check(&work);
     if (own.phases == 0)
         own.phases = HOP_MAP_NODES | HOP_MAP_DEVICES | HOP_MAP_REFINE | (own.cores ? HOP_MAP_CORES : 0u);
-    if (checked && prepare(&work) && work_through(&work) && hop_map_tell(&work, made))
+    if (checked && hop_map_prepare(&work) && work_through(&work) && hop_map_tell(&work, made))
         *result = &made->result;
     else
         hop_map_result_destroy(&made->result);
-    finish(&work);
+    hop_map_finish(&work);
     return work.status;
 }

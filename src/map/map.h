@@ -73,7 +73,7 @@ enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *plac
 enum hop_status hop_map_play_copy(struct hop_map_play *play, const uint32_t *place, struct hop_schedule **schedule,
                                   struct hop_diag *diag);
 uint32_t hop_map_play_operations(const struct hop_map_play *play);
-/* Whether places of it stay where they are, whatever the assignment. */
+/* Whether places of it stay where they are, whatever the assignment, or it goes through host memory on its own. */
 bool hop_map_play_has_fixed(const struct hop_map_play *play);
 const struct hop_model_facts *hop_map_play_model(const struct hop_map_play *play, uint32_t domain);
 
@@ -140,6 +140,11 @@ static inline bool hop_map_got(struct hop_map_work *work, const struct hop_arena
 {
     return !arena->failed || hop_map_did(work, hop_fail_memory(work->diag));
 }
+
+/* Places, where ranks are to begin with, distances, graphs, and the exchange, of a work that has its topology, traffic,
+ * options, ranks, size and diag. To be finished also when this fails. (map.c) */
+bool hop_map_prepare(struct hop_map_work *work);
+void hop_map_finish(struct hop_map_work *work);
 
 /* Something to know about the answer. (map_work.c) */
 void hop_map_note(struct hop_map_work *work, const char *note);

@@ -26,11 +26,18 @@ static bool symmetric(const struct hop_map_work *work)
     return alike && !work->options->ranks_per_node;
 }
 
-bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *classes)
+bool hop_map_group_find(struct hop_map_work *work, struct hop_symmetry *group)
 {
     const struct hop_map_places *p = &work->places;
     const struct hop_symmetry_input input = {
         .topology = work->topology, .router = work->router, .nodes = p->device, .n = p->count};
+    /* where pairs have no routes, no symmetries are used */
+    return symmetric(work) && hop_symmetry_find(&input, group, NULL) == HOP_OK;
+}
+
+bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *classes)
+{
+    const struct hop_map_places *p = &work->places;
     struct hop_symmetry group;
     *classes = (struct hop_map_classes){.placements = 1};
     uint32_t room = 0;
@@ -38,8 +45,8 @@ bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *cla
         room += p->room[i];
     for (uint32_t r = 0; r < work->ranks; r++)
         classes->placements *= work->options->ranks_per_device > 1 ? p->count : room - r;
-    if (!symmetric(work) || hop_symmetry_find(&input, &group, NULL) != HOP_OK)
-        return true; /* where pairs have no routes, no symmetries are used */
+    if (!hop_map_group_find(work, &group))
+        return true;
     enum hop_status status =
         hop_symmetry_order(&group) > SYMMETRIES
             ? HOP_ERR_LIMIT

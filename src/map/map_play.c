@@ -22,7 +22,7 @@ struct hop_map_play {
     struct hop_schedule *schedule;
     struct part *parts;
     uint32_t count;
-    bool fixed; /* a place belongs to no rank */
+    bool fixed; /* a place belongs to no rank, or bytes go through host memory that no place names */
     struct hop_arena arena;
 };
 
@@ -92,6 +92,7 @@ static enum hop_status find_parts(struct hop_map_play *play, uint32_t ranks, str
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; i < play->schedule->count && status == HOP_OK; i++) {
         struct hop_op *op = &play->schedule->ops[i];
+        play->fixed = play->fixed || op->via != HOP_VIA_P2P;
         if (op->to.device)
             status = add_part(play, &op->to, ranks, diag);
         if (status == HOP_OK && op->from.device)

@@ -19,6 +19,11 @@ struct hop_map_search {
  * which tells placements of equal makespan apart. (map_try.c) */
 bool hop_map_try(struct hop_map_search *search, const uint32_t *place, double limit_s, double *guide_s);
 
+/* The symmetries of the machine that carry an exchange's time to that of another placement; false: none are used. The
+ * group is then the caller's to finish. (map_enumerate.c) */
+struct hop_symmetry;
+bool hop_map_group_find(struct hop_map_work *work, struct hop_symmetry *group);
+
 /* How many placements differ by more than a symmetry of the machine. (map_enumerate.c) */
 struct hop_map_classes {
     uint16_t *symmetries; /* of the places, one row each, the identity the first; to be freed */
