@@ -20,7 +20,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "fit", "measure", "map")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "fit", "measure", "map", "plan")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -79,6 +79,11 @@ MAPS = [
     ["coll:4x2x2", "--on", "data/clusters/two-dgx-a100.json", "--host", "stencil:4x4", "--metric", "bandwidth", "--cores", "package:2 core:4 pu:1"],
     ["ring:4", "--on", "star:4"],
     ["data/traffic/halo8-profile.csv", "--on", "t2", "--max-operations", "3000"],
+]
+PLANS = [
+    ["halo:2x2", "--on", "t2", "--max-nodes", "20000"],
+    [HALO, "--on", "t2", "--keep", "--no-waits", "--max-nodes", "5000"],
+    ["ring:4", "--on", "dgx-1"],
 ]
 TUNED_COLLECTIVES = [
     ["all", "--on", "t2", "--sizes", "4,1MiB"],

@@ -18,6 +18,7 @@
 #include "hopcast/order.h"
 #include "hopcast/pattern.h"
 #include "hopcast/placement.h"
+#include "hopcast/plan.h"
 #include "hopcast/report.h"
 #include "hopcast/run.h"
 #include "hopcast/schedule.h"

@@ -271,6 +271,40 @@ void order_case_finish(struct order_case *c)
     c->schedule = NULL;
 }
 
+/* "gpu3" becomes the name of the GPU that stands for it. */
+static void move_place(struct hop_place *place, const uint32_t *at, char *name)
+{
+    unsigned gpu;
+    if (place->device && sscanf(place->device, "gpu%u", &gpu) == 1) {
+        (void)snprintf(name, 32, "gpu%u", at[gpu]);
+        place->device = name;
+    }
+}
+
+void order_case_move(const struct order_case *c, const uint32_t *at, struct order_case *moved)
+{
+    *moved = *c;
+    moved->schedule = hop_schedule_create("moved");
+    for (uint32_t i = 0; i < hop_schedule_count(c->schedule); i++) {
+        struct hop_op op = *hop_schedule_op(c->schedule, i);
+        struct hop_place inputs[8];
+        char names[10][32];
+        move_place(&op.from, at, names[0]);
+        move_place(&op.to, at, names[1]);
+        assert(op.input_count <= 8 && op.output_count == 0);
+        for (uint32_t k = 0; k < op.input_count; k++) {
+            inputs[k] = op.inputs[k];
+            move_place(&inputs[k], at, names[2 + k]);
+        }
+        op.inputs = inputs;
+        op.line = 0;
+        (void)hop_schedule_add(moved->schedule, &op);
+    }
+    enum hop_status status = hop_schedule_finish(moved->schedule, &moved->schedule, NULL);
+    assert(status == HOP_OK);
+    moved->orders = count_orders(moved);
+}
+
 /* ---- one order ---- */
 
 struct way_wire {

@@ -35,6 +35,9 @@ void order_case_finish(struct order_case *c);
 uint64_t order_random(uint64_t *seed);
 uint32_t order_pick(uint64_t *seed, uint32_t count);
 
+/* The case with its GPU i at the place of GPU at[i]; the machine is the other's. Its schedule is the caller's to destroy. */
+void order_case_move(const struct order_case *c, const uint32_t *at, struct order_case *moved);
+
 /* ---- what one order gives ---- */
 
 struct order_value {

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plan: which rank sits on which device and in which order every source sends, chosen together.
+ *
+ * A placement that is best for one order of sends need not be best for another: to place first and order after gives
+ * away what only both together have. hop_plan searches placements, and in each the orders of its sends (hop_order_search),
+ * with bounds that hold for all placements at once, so that most are never looked at. What it finds is never worse than
+ * placing first (hop_map) and ordering after, nor than ordering what was given: it begins with both.
+ */
+#ifndef HOPCAST_PLAN_H
+#define HOPCAST_PLAN_H
+
+#include "hopcast/map.h"
+#include "hopcast/order.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hop_plan_progress {
+    const char *phase; /* "order", "map", "placements" */
+    double value_s,
+        bound_s; /* of the best plan so far, INFINITY: none; no plan takes less than the bound, 0: not known */
+    double placements, closed; /* how many there are that differ by more than a symmetry, and of how many nothing better
+                                * can come; 0: they are not counted */
+    double elapsed_s;
+};
+
+struct hop_plan_options {
+    size_t size;                       /* see hop_version */
+    const char *models;                /* as for hop_network_create */
+    const struct hop_placement *start; /* where ranks are; NULL: packed, devices in order */
+    const char *const *excluded;       /* devices and nodes that nobody gets, by name */
+    uint32_t excluded_count;
+    const char *const *keep; /* ranks that must stay, as for hop_map: "3=node1", "0-3,8=node0.gpu2" */
+    uint32_t keep_count;
+    bool keep_placement;          /* every rank stays where it is */
+    bool allow_unclean, no_waits; /* as for hop_order_search */
+    uint64_t seed;
+    uint64_t max_nodes;  /* states of all searches; the same result each time, whatever the threads. 0: a
+                                         * few seconds' worth on up to 8 devices, minutes' on 64 */
+    double time_limit_s; /* 0: none */
+    double gap;          /* good enough: stop at (value - bound) / bound <= gap */
+    unsigned threads;    /* 0: one a processor */
+    /* Called a few times a second from the calling thread; returning false ends the search. May be NULL. */
+    bool (*progress)(const struct hop_plan_progress *progress, void *context);
+    void *context;
+};
+
+/* Steps from what was given to the whole plan. */
+enum hop_plan_step {
+    HOP_PLAN_GIVEN,     /* ranks where they are, sends as they are */
+    HOP_PLAN_ORDER,     /* the best order alone */
+    HOP_PLAN_PLACEMENT, /* the best placement alone: hop_map by simulation, sends as they are */
+    HOP_PLAN_AFTER,     /* that placement, and then the best order on it */
+    HOP_PLAN_BOTH,      /* chosen together */
+    HOP_PLAN_STEPS
+};
+
+struct hop_plan_rung {
+    enum hop_plan_step step;
+    const char *name; /* in words */
+    double value_s;   /* makespan; INFINITY: nothing was found that counts */
+    bool clean;       /* no link is ever above its limit (hopcast/order.h) */
+    bool waits;       /* sources wait for each other */
+    const struct hop_placement *placement;
+    const struct hop_schedule *schedule; /* on devices; NULL: nothing was found */
+    const struct hop_gain *gain; /* against what was given, under every model that applies; NULL: of that itself, or too
+                                  * large */
+};
+
+struct hop_plan_result {
+    const struct hop_plan_rung
+        *rungs;          /* in the order of steps; some may be left out: with keep_placement those that move */
+    uint32_t rung_count; /* the last is the plan */
+    double value_s;
+    double bound_s;   /* no plan that the options allow takes less, where waits last until another
+                                        * operation ends; 0: nothing is known */
+    double without_s; /* no plan without waits takes less */
+    bool proved;      /* no plan that the options allow takes less than value_s: one of the next two */
+    bool proved_without_waits, proved_with_waits;
+    bool complete;       /* the search ended by itself, not by a limit or a stop */
+    bool all_placements; /* the bound is about every placement; else about those kept */
+    const struct hop_placement *placement;
+    const struct hop_schedule *best;      /* on devices; NULL: no plan was found that counts */
+    const struct hop_map_result *mapping; /* the placement, for hop_map_launch; it was not simulated */
+    double placements;                    /* how many there are, and */
+    double classes; /* how many of them differ by more than a symmetry of machine and exchange; 0: they
+                                        * are too many to be counted */
+    double machine_symmetries, exchange_symmetries; /* how many were used, the identity included */
+    double bounded, searched; /* classes that bounds alone ruled out; placements whose orders were searched */
+    uint64_t nodes;           /* states of all searches */
+    double elapsed_s;
+    const char *note; /* something to know, or NULL */
+};
+
+/* The exchange is a schedule between ranks (placeholders "rank0", ...; hop_placement_lift makes one). HOP_ERR_INVALID: more
+ * ranks than devices, restrictions that cannot hold together, devices between which there is no way; HOP_ERR_NO_ROUTE.
+ * The result is the caller's; it looks at the exchange, which must outlive it. */
+HOP_API enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_schedule *exchange,
+                                 const struct hop_plan_options *options, struct hop_plan_result **result,
+                                 struct hop_diag *diag);
+HOP_API void hop_plan_result_destroy(struct hop_plan_result *result); /* NULL is allowed */
+/* What is proved, in words. Returns text, cut where it does not fit into `size` (160 hold all). */
+HOP_API const char *hop_plan_words(const struct hop_plan_result *result, char *text, size_t size);
+/* docs/plan.schema.json; a new string that the caller frees, NULL: out of memory. */
+HOP_API char *hop_plan_result_to_json(const struct hop_topology *topology, const struct hop_schedule *exchange,
+                                      const struct hop_plan_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

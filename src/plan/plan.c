@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The plan: what was given, each step alone, one after the other, and then both together, which begins with the best of
+ * these.
+ */
+#include "plan/plan.h"
+
+#include "base/clock.h"
+
+#define SHARE 5           /* of states and time: one such part for each step before the last */
+#define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
+enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
+
+struct hop_plan_made {
+    struct hop_plan_result result;
+    struct hop_arena arena;
+    struct hop_plan_rung *rungs;
+};
+
+static const char *const names[] = {"as given", "best order alone", "best placement alone", "placement, then order",
+                                    "placement and order together"};
+
+/* ---- what can be refused ---- */
+
+static enum hop_status check_options(const struct hop_plan_options *o, const struct hop_schedule *exchange,
+                                     struct hop_diag *diag)
+{
+    if (!(o->time_limit_s >= 0) || !(o->gap >= 0))
+        return hop_fail(diag, HOP_ERR_INVALID, "a time limit or gap that is negative or no number");
+    if (hop_schedule_count(exchange) == 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "there is nothing to plan: no operation\na schedule with transfers");
+    if (hop_schedule_ranks(exchange) == 0)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "no operation of schedule %s belongs to a rank that could be placed\na schedule between ranks "
+                        "or devices, not between host memories alone",
+                        hop_schedule_name(exchange));
+    return HOP_OK;
+}
+
+/* Who shares a device shares its engine and its memory, and what that costs no model says. */
+static enum hop_status refuse_crowd(const struct hop_plan_work *work, uint32_t usable, struct hop_diag *diag)
+{
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "%u ranks, but %s has %u %s for them, and no model knows what it costs ranks to share a device's "
+                    "engines and memory\nat most %u ranks, or a machine with more devices",
+                    work->ranks, hop_topology_name(work->topology), usable, hop_map_places_what(&work->map.places),
+                    usable);
+}
+
+/* Where a machine is in parts, a placement over several of them cannot be. */
+static enum hop_status check_ways(const struct hop_plan_work *work, const struct hop_plan_loads *loads,
+                                  struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->map.places;
+    uint32_t route;
+    for (uint32_t a = 0; a < p->count && loads->flow_count && loads->whole; a++) {
+        for (uint32_t b = 0; b < p->count; b++) {
+            if (a == b || !p->room[a] || !p->room[b] ||
+                hop_router_find(work->map.router, p->device[a], p->device[b], &route, NULL) == HOP_OK)
+                continue;
+            return hop_fail(diag, HOP_ERR_NO_ROUTE,
+                            "%s is in parts: there is no way from %s to %s\na machine in one part, or what one part "
+                            "lacks left out by --exclude",
+                            hop_topology_name(work->topology), hop_topology_node(work->topology, p->device[a])->name,
+                            hop_topology_node(work->topology, p->device[b])->name);
+        }
+    }
+    return HOP_OK;
+}
+
+/* ---- rungs ---- */
+
+static enum hop_status name_places(const struct hop_plan_work *work, const uint32_t *place,
+                                   struct hop_placement **placement, struct hop_diag *diag)
+{
+    struct hop_buffer text = {0};
+    for (uint32_t r = 0; r < work->ranks; r++)
+        hop_buffer_printf(&text, "%u %s\n", r,
+                          hop_topology_node(work->topology, work->map.places.device[place[r]])->name);
+    enum hop_status status =
+        text.failed ? hop_fail_memory(diag) : hop_placement_parse("plan", text.text, text.length, placement, diag);
+    hop_buffer_finish(&text);
+    return status;
+}
+
+/* One more rung; the schedule (NULL: nothing was found) is its own from here on. */
+static enum hop_status add_rung(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_plan_rung rung,
+                                const uint32_t *place, struct hop_diag *diag)
+{
+    struct hop_placement *placement;
+    struct hop_plan_rung *to = &made->rungs[made->result.rung_count++];
+    *to = rung;
+    to->name = names[rung.step];
+    HOP_CHECK(name_places(work, place, &placement, diag));
+    to->placement = placement;
+    const struct hop_schedule *given = made->rungs[0].schedule;
+    const struct hop_gain_options options = {.models = work->options.models};
+    struct hop_gain *gain = NULL;
+    if (rung.step == HOP_PLAN_GIVEN || !rung.schedule || hop_schedule_count(given) > HOP_MAP_EXCHANGE_MOST)
+        return HOP_OK;
+    HOP_CHECK(hop_gain_find(work->topology, given, rung.schedule, &options, &gain, diag));
+    to->gain = gain;
+    return HOP_OK;
+}
+
+static enum hop_status put(struct hop_plan_work *work, const uint32_t *place, struct hop_schedule **placed,
+                           struct hop_diag *diag)
+{
+    return hop_map_play_copy(work->map.play, place, placed, diag);
+}
+
+/* A schedule of its own with the same operations. */
+static enum hop_status copy_of(const struct hop_schedule *from, struct hop_schedule **copy, struct hop_diag *diag)
+{
+    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
+    hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
+    for (uint32_t i = 0; i < hop_schedule_count(from); i++)
+        (void)hop_schedule_add(made, hop_schedule_op(from, i));
+    return hop_schedule_finish(made, copy, diag);
+}
+
+/* ---- steps ---- */
+
+static struct hop_plan_try step_of(const struct hop_plan_work *work, const uint32_t *place)
+{
+    const struct hop_plan_options *o = &work->options;
+    bool natural = !o->max_nodes && (o->time_limit_s > 0 || hop_schedule_count(work->exchange) <= NATURAL);
+    return (struct hop_plan_try){.place = place,
+                                 .cut_s = INFINITY,
+                                 .no_waits = o->no_waits,
+                                 .max_nodes = natural ? 0 : work->left / SHARE + 1,
+                                 .time_limit_s = o->time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0,
+                                 .threads = o->threads};
+}
+
+/* The given order on a placement, and the best order there, as two rungs; what fits competes. */
+static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made *made, const uint32_t *place,
+                                enum hop_plan_step fixed, struct hop_plan_try *try, struct hop_diag *diag)
+{
+    struct hop_schedule *given, *best = NULL;
+    *try = step_of(work, place);
+    hop_plan_try(work, try);
+    if (try->status != HOP_OK) {
+        *diag = try->diag;
+        return try->status;
+    }
+    HOP_CHECK(put(work, place, &given, diag));
+    enum hop_status status = try->schedule ? copy_of(try->schedule, &best, diag) : HOP_OK;
+    const struct hop_plan_rung as_is = {
+        .step = fixed, .value_s = try->given_s, .clean = try->given_clean, .schedule = given};
+    const struct hop_plan_rung ordered = {.step = fixed == HOP_PLAN_GIVEN ? HOP_PLAN_ORDER : HOP_PLAN_AFTER,
+                                          .value_s = try->value_s,
+                                          .clean = try->clean,
+                                          .waits = try->waits,
+                                          .schedule = best};
+    if (status == HOP_OK)
+        status = add_rung(work, made, as_is, place, diag);
+    if (status == HOP_OK)
+        status = add_rung(work, made, ordered, place, diag);
+    if (!hop_assign_fits(&work->map.places.who, place)) { /* shown, but not allowed */
+        hop_schedule_destroy(try->schedule);
+        try->schedule = NULL;
+    }
+    (void)hop_plan_take(work, try);
+    return status;
+}
+
+static bool watch_map(const struct hop_map_progress *progress, void *context)
+{
+    struct hop_plan_work *work = context;
+    (void)progress;
+    return hop_plan_goes_on(work);
+}
+
+/* The best placement with the sends as they are, by simulation. */
+static enum hop_status place_first(struct hop_plan_work *work, uint32_t *place, struct hop_diag *diag)
+{
+    struct hop_map_options options = work->map_options;
+    struct hop_map_result *mapped;
+    options.metric = HOP_MAP_SIMULATED;
+    options.time_limit_s = work->options.time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0;
+    options.progress = watch_map;
+    options.context = work;
+    work->phase = "map";
+    HOP_CHECK(hop_map(work->topology, work->traffic, &options, &mapped, diag));
+    for (uint32_t r = 0; r < work->ranks; r++) {
+        uint32_t at = 0;
+        while (work->map.places.device[at] != mapped->seats[r].device)
+            at++;
+        place[r] = at;
+    }
+    hop_map_result_destroy(mapped);
+    return HOP_OK;
+}
+
+/* Whether a symmetry of the exchange leads from each placement to each other one. */
+static enum hop_status is_one(struct hop_plan_work *work, bool *one, struct hop_diag *diag)
+{
+    uint32_t *rows = NULL, count;
+    double order = 1;
+    *one = hop_plan_placements(work) <= 1;
+    if (*one || work->by_ready || work->map.places.who.allowed ||
+        hop_plan_placements(work) > tgamma(work->ranks + 1.0) * (1 + 1e-6))
+        return HOP_OK;
+    enum hop_status status = hop_plan_twins_find(work->exchange, work->ranks, &rows, &count, &order, diag);
+    free(rows);
+    *one = order >= hop_plan_placements(work) * (1 - 1e-6);
+    if (*one)
+        work->result->exchange_symmetries = order;
+    return status;
+}
+
+static enum hop_status plan_both(struct hop_plan_work *work, struct hop_plan_loads *loads,
+                                 const struct hop_plan_try *given, bool *one, struct hop_diag *diag)
+{
+    double placements = 1;
+    HOP_CHECK(is_one(work, one, diag));
+    for (uint32_t r = 0; r < work->ranks; r++)
+        placements *= work->places - r;
+    if (*one) {
+        work->result->classes = work->result->searched = 1;
+        work->result->bound_s = given->bound_s;
+        work->result->without_s = work->options.no_waits ? given->bound_s : given->floor_s;
+        return HOP_OK;
+    }
+    return placements <= HOP_PLAN_ENUMERATED && work->places <= 31 ? hop_plan_exact(work, loads, diag)
+                                                                   : hop_plan_local(work, loads, diag);
+}
+
+static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
+{
+    struct hop_plan_loads loads = {0};
+    struct hop_plan_try given, after;
+    uint32_t *place = hop_arena_copy(&made->arena, work->map.before, work->map.size);
+    uint32_t *mapped = hop_arena_alloc(&made->arena, work->map.size);
+    bool one = work->options.keep_placement;
+    if (made->arena.failed)
+        return hop_fail_memory(diag);
+    enum hop_status status = one ? HOP_OK : hop_plan_loads_find(work, &loads, diag);
+    if (status == HOP_OK && !one)
+        status = check_ways(work, &loads, diag);
+    if (status == HOP_OK)
+        status = order_on(work, made, place, HOP_PLAN_GIVEN, &given, diag);
+    if (status == HOP_OK && one) {
+        made->result.bound_s = given.bound_s;
+        made->result.without_s = work->options.no_waits ? given.bound_s : given.floor_s;
+    } else if (status == HOP_OK) {
+        status = place_first(work, mapped, diag);
+        if (status == HOP_OK)
+            status = order_on(work, made, mapped, HOP_PLAN_PLACEMENT, &after, diag);
+        if (status == HOP_OK)
+            status = plan_both(work, &loads, &given, &one, diag);
+    }
+    hop_plan_loads_finish(&loads);
+    return status;
+}
+
+/* ---- the answer ---- */
+
+static enum hop_status seat(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
+{
+    struct hop_map_result *mapping;
+    struct hop_map_options options = work->map_options;
+    options.metric = HOP_MAP_CONGESTION;
+    options.phases = HOP_MAP_SCORE;
+    options.no_simulation = true;
+    options.start = made->result.placement;
+    HOP_CHECK(hop_map(work->topology, work->traffic, &options, &mapping, diag));
+    made->result.mapping = mapping;
+    return HOP_OK;
+}
+
+static enum hop_status answer(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
+{
+    struct hop_plan_result *r = &made->result;
+    bool whole = !hop_topology_lacks(work->topology), found = work->best;
+    if (!work->options.keep_placement) {
+        const struct hop_plan_rung both = {.step = HOP_PLAN_BOTH,
+                                           .value_s = work->best_s,
+                                           .clean = work->clean,
+                                           .waits = work->waits,
+                                           .schedule = work->best};
+        work->best = NULL;
+        HOP_CHECK(add_rung(work, made, both, work->place, diag));
+    }
+    const struct hop_plan_rung *last = &r->rungs[r->rung_count - 1];
+    r->value_s = last->value_s;
+    r->placement = last->placement;
+    r->best = last->schedule;
+    r->bound_s = whole ? hop_min(r->bound_s, r->value_s) : 0;
+    r->without_s = whole ? hop_min(hop_max(r->without_s, r->bound_s), r->value_s) : 0;
+    r->proved_with_waits =
+        found && !work->options.no_waits && whole && !(r->value_s > r->bound_s * (1 + HOP_PLAN_TOLERANCE));
+    r->proved_without_waits = found && whole && !(r->value_s > r->without_s * (1 + HOP_PLAN_TOLERANCE));
+    r->bound_s = work->options.no_waits ? r->without_s : r->bound_s;
+    r->proved = work->options.no_waits ? r->proved_without_waits : r->proved_with_waits;
+    r->placements = hop_plan_placements(work);
+    r->all_placements = !work->options.keep_placement && !work->options.keep_count && !work->options.excluded_count;
+    r->complete = !atomic_load(&work->stopped) && (r->proved || work->left > 0 || !work->options.max_nodes);
+    r->elapsed_s = hop_now_s() - work->begun_s;
+    if (work->by_ready)
+        r->note = "the schedule says `queue ready`: its sources take what is ready first, so only places were chosen";
+    return seat(work, made, diag);
+}
+
+/* ---- the whole ---- */
+
+static enum hop_status begin(struct hop_plan_work *work, struct hop_diag *diag)
+{
+    struct hop_map_work *map = &work->map;
+    HOP_CHECK(hop_traffic_of_schedule(work->exchange, &work->traffic, diag));
+    work->ranks = hop_schedule_ranks(work->exchange);
+    *map = (struct hop_map_work){.topology = work->topology,
+                                 .traffic = work->traffic,
+                                 .options = &work->map_options,
+                                 .ranks = work->ranks,
+                                 .size = work->ranks * sizeof *map->place,
+                                 .diag = diag,
+                                 .best = INFINITY};
+    bool prepared = hop_map_prepare(map);
+    uint32_t usable = 0;
+    work->places = map->places.count;
+    for (uint32_t i = 0; i < work->places; i++)
+        usable += map->places.room && map->places.room[i] > 0;
+    if (usable && work->ranks > usable)
+        return refuse_crowd(work, usable, diag);
+    if (!prepared)
+        return map->status;
+    work->place = hop_arena_copy(&map->arena, map->place, map->size);
+    if (map->arena.failed)
+        return hop_fail_memory(diag);
+    if (work->options.keep_placement && memcmp(map->place, map->before, map->size) != 0)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "ranks stay where they are, which exclusions or restrictions forbid\n"
+                        "fewer of these, or leave to move ranks");
+    for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++)
+        work->may_exceed = work->may_exceed || !hop_map_play_model(map->play, d)->keeps_capacity;
+    work->may_exceed = work->may_exceed && work->options.allow_unclean;
+    return HOP_OK;
+}
+
+static void finish(struct hop_plan_work *work)
+{
+    hop_map_finish(&work->map);
+    hop_traffic_destroy(work->traffic);
+    hop_schedule_destroy(work->best);
+    pthread_mutex_destroy(&work->mutex);
+}
+
+enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_schedule *exchange,
+                         const struct hop_plan_options *options, struct hop_plan_result **result, struct hop_diag *diag)
+{
+    struct hop_plan_options own = {.seed = 1};
+    struct hop_diag ignored;
+    diag = diag ? diag : &ignored;
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    HOP_CHECK(check_options(&own, exchange, diag));
+    struct hop_plan_made *made = calloc(1, sizeof *made);
+    if (!made)
+        return hop_fail_memory(diag);
+    struct hop_plan_work work = {.topology = topology,
+                                 .exchange = exchange,
+                                 .options = own,
+                                 .diag = diag,
+                                 .best_s = INFINITY,
+                                 .phase = "order",
+                                 .begun_s = hop_now_s(),
+                                 .by_ready = hop_schedule_queue_ready(exchange),
+                                 .result = &made->result};
+    work.map_options = (struct hop_map_options){.metric = HOP_MAP_SIMULATED,
+                                                .exchange = exchange,
+                                                .models = own.models,
+                                                .start = own.start,
+                                                .excluded = own.excluded,
+                                                .excluded_count = own.excluded_count,
+                                                .keep = own.keep,
+                                                .keep_count = own.keep_count,
+                                                .seed = own.seed};
+    work.left = own.max_nodes          ? own.max_nodes
+                : own.time_limit_s > 0 ? UINT64_MAX
+                                       : (uint64_t)(SEARCH_WORK / hop_schedule_count(exchange)) + 1;
+    made->rungs = hop_arena_alloc(&made->arena, HOP_PLAN_STEPS * sizeof *made->rungs);
+    made->result.rungs = made->rungs;
+    made->result.machine_symmetries = made->result.exchange_symmetries = 1;
+    pthread_mutex_init(&work.mutex, NULL);
+    enum hop_status status = made->arena.failed ? hop_fail_memory(diag) : begin(&work, diag);
+    if (status == HOP_OK)
+        status = go_through(&work, made, diag);
+    if (status == HOP_OK)
+        status = answer(&work, made, diag);
+    finish(&work);
+    if (status == HOP_OK)
+        *result = &made->result;
+    else
+        hop_plan_result_destroy(&made->result);
+    return status;
+}
+
+void hop_plan_result_destroy(struct hop_plan_result *result)
+{
+    if (!result)
+        return;
+    struct hop_plan_made *made = (struct hop_plan_made *)result; /* its first member */
+    for (uint32_t i = 0; i < result->rung_count; i++) {
+        hop_placement_destroy((struct hop_placement *)result->rungs[i].placement);
+        hop_schedule_destroy((struct hop_schedule *)result->rungs[i].schedule);
+        hop_gain_destroy((struct hop_gain *)result->rungs[i].gain);
+    }
+    hop_map_result_destroy((struct hop_map_result *)result->mapping);
+    hop_arena_finish(&made->arena);
+    free(made);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Planning, inside: what a call of hop_plan works on.
+ *
+ *     map        places, restrictions, where ranks are, the exchange that is put anywhere: of room map
+ *     tries      a placement and the best order on it, searched by room order (plan_try.c)
+ *     loads      what the exchange loads on sources and links in a placement, a bound of its time (plan_loads.c)
+ *     twins      ranks that may stand for each other in the exchange (plan_twins.c)
+ *     classes    placements that differ by more than symmetries of machine and exchange (plan_classes.c)
+ *
+ * Few placements are all looked at, class by class (plan_exact.c); of many, what is near the best is (plan_local.c).
+ */
+#ifndef HOP_PLAN_H
+#define HOP_PLAN_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "hopcast/plan.h"
+#include "map/map.h"
+
+#define HOP_PLAN_TOLERANCE 1e-9 /* relative: values as near as that are one */
+/* What is left of the best: plans below it are better. */
+#define HOP_PLAN_BETTER(best_s) ((best_s) * (1 - HOP_PLAN_TOLERANCE))
+
+struct hop_plan_work {
+    const struct hop_topology *topology;
+    const struct hop_schedule *exchange;
+    struct hop_plan_options options;
+    struct hop_diag *diag;
+    struct hop_map_options map_options;
+    struct hop_map_work map;
+    struct hop_traffic *traffic;
+    uint32_t ranks, places;
+    bool by_ready;   /* sources take what is ready first: there is no order to choose */
+    bool may_exceed; /* links may be above their limits, and bounds know nothing of them */
+    uint64_t left;   /* states that may still be visited, of all searches */
+    double begun_s, told_s;
+    const char *phase;
+    _Atomic(bool) stopped;
+    pthread_mutex_t mutex; /* of the exchange that is put anywhere */
+
+    /* the best so far */
+    double best_s;
+    uint32_t *place;
+    struct hop_schedule *best;
+    bool waits, clean;
+    double floor_s; /* no plan takes less, 0: not known */
+
+    struct hop_plan_result *result; /* counts are kept there */
+};
+
+/* ---- tries ---- */
+
+struct hop_plan_try {
+    const uint32_t *place;
+    double cut_s; /* what takes as long is of no use; INFINITY: nothing is known */
+    bool no_waits;
+    uint64_t max_nodes;  /* 0: as many as such a search takes by itself */
+    double time_limit_s; /* 0: none */
+    unsigned threads;    /* 0: as the options say */
+
+    /* the answer */
+    enum hop_status status;
+    struct hop_diag diag;
+    double value_s; /* INFINITY: nothing below the cut was found */
+    double floor_s; /* no order takes less on this placement, with waits or without, */
+    double bound_s; /* nor, with waits unless they are left out, this */
+    bool waits, clean, complete;
+    uint64_t nodes;
+    double given_s;                /* the order as it is, */
+    bool given_clean;              /* and whether it is clean */
+    struct hop_schedule *schedule; /* the best found, NULL: none */
+};
+/* Searches; several threads may. */
+void hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try);
+/* Several at once, each with one thread and a limit of states. The first failure is the work's. */
+enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count);
+/* Takes over what a try found if it is the best so far, and its states; frees the rest. Returns whether it is. */
+bool hop_plan_take(struct hop_plan_work *work, struct hop_plan_try *try);
+/* Whether to go on: false once the caller said stop, or states or time are spent, or the gap is closed. */
+bool hop_plan_goes_on(struct hop_plan_work *work);
+double hop_plan_time_left(const struct hop_plan_work *work); /* INFINITY: there is no limit */
+
+/* ---- loads ---- */
+
+/* Between ranks, of one size each way. */
+struct hop_plan_flow {
+    uint32_t from, to;
+    double bytes;
+};
+
+struct hop_plan_loads {
+    struct hop_plan_flow *flows;
+    uint32_t flow_count;
+    bool whole; /* no bytes between devices go another way than these */
+    uint32_t bounds, places;
+    uint32_t *first; /* of each pair of places, places^2 + 1: its weights */
+    struct hop_plan_weight {
+        uint32_t bound;
+        double per_byte_s;
+    } * weights;
+    double *load; /* of each bound, of the placement looked at last */
+    struct hop_arena arena;
+};
+/* To be finished also when this fails. */
+enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
+void hop_plan_loads_finish(struct hop_plan_loads *loads);
+/* No order takes less on this placement; *spread, unless NULL: the loads' squares, summed. */
+double hop_plan_load(struct hop_plan_loads *loads, const uint32_t *place, double *spread);
+/* No order takes less on any placement: sources and sinks alone. */
+enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *loads, double *least_s,
+                               struct hop_diag *diag);
+
+/* ---- symmetries and classes ---- */
+
+/* Permutations of the ranks that carry the exchange to itself, `count` rows of ranks numbers; their products do, too.
+ * The rows are the caller's to free. */
+enum hop_status hop_plan_twins_find(const struct hop_schedule *exchange, uint32_t ranks, uint32_t **rows,
+                                    uint32_t *count, double *order, struct hop_diag *diag);
+
+/* The elements of a group's chain, which make all of it: rows of n numbers, the caller's to free. */
+struct hop_symmetry;
+enum hop_status hop_plan_elements(const struct hop_symmetry *group, uint32_t **rows, uint32_t *count,
+                                  struct hop_diag *diag);
+
+struct hop_plan_classes {
+    uint32_t ranks, places;
+    uint32_t total; /* placements */
+    uint32_t count;
+    uint32_t *codes; /* of each class: the number of its first placement, ascending */
+};
+enum { HOP_PLAN_ENUMERATED = 400000 }; /* placements */
+double hop_plan_placements(const struct hop_plan_work *work);
+enum hop_status hop_plan_classes_find(struct hop_plan_work *work, struct hop_plan_classes *classes,
+                                      struct hop_diag *diag);
+/* The placement of a number. */
+void hop_plan_decode(const struct hop_plan_classes *classes, uint32_t code, uint32_t *place);
+
+/* ---- searches ---- */
+
+enum hop_status hop_plan_exact(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
+enum hop_status hop_plan_local(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an exchange loads on sources and links, by placement: the bounds that an order problem has, taken from the problem
+ * of all pairs of places, so that a placement's are sums over its flows.
+ */
+#include "order/problem.h"
+#include "plan/plan.h"
+#include "schedule/schedule.h"
+
+#define PAIR_BYTES 1048576 /* of each pair in the problem that tells the weights; they are per byte */
+
+/* ---- flows ---- */
+
+/* Whether a copy is one between devices of ranks that its source's engine makes: others, and what is staged, are left out
+ * of the loads, which makes them lower. */
+static bool is_plain(const struct hop_op *op)
+{
+    return op->kind == HOP_OP_COPY && op->via != HOP_VIA_STAGED && op->from.rank >= 0 && op->to.rank >= 0 &&
+           op->from.rank != op->to.rank && (op->by < 0 || op->by == op->from.rank) &&
+           hop_placeholder_host_rank(op->from.device) < 0 && hop_placeholder_host_rank(op->to.device) < 0 &&
+           !hop_device_is_host(op->from.device) && !hop_device_is_host(op->to.device);
+}
+
+static void list_flows(const struct hop_plan_work *work, struct hop_plan_loads *l)
+{
+    size_t ranks = work->ranks;
+    l->whole = true;
+    uint32_t *at = hop_arena_alloc(&l->arena, ranks * ranks * sizeof *at); /* a flow's number, from 1 */
+    for (uint32_t i = 0; at && i < hop_schedule_count(work->exchange); i++) {
+        const struct hop_op *op = hop_schedule_op(work->exchange, i);
+        l->whole = l->whole && (op->kind != HOP_OP_COPY || op->via == HOP_VIA_P2P);
+        if (!is_plain(op) || op->bytes == 0)
+            continue;
+        uint32_t from = (uint32_t)op->from.rank, to = (uint32_t)op->to.rank, *flow = &at[from * ranks + to];
+        if (!*flow) {
+            if (!HOP_GROW(&l->arena, l->flows, l->flow_count + (size_t)1))
+                return;
+            l->flows[l->flow_count++] = (struct hop_plan_flow){from, to, 0};
+            *flow = l->flow_count;
+        }
+        l->flows[*flow - 1].bytes += (double)op->bytes;
+    }
+}
+
+/* ---- weights ---- */
+
+/* A copy from each usable place to each other one that it has a way to; `pair` of its operations. */
+static enum hop_status list_pairs(struct hop_plan_work *work, struct hop_schedule **pairs, uint32_t *pair,
+                                  struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->map.places;
+    struct hop_schedule *made = hop_schedule_create("pairs");
+    uint32_t count = 0, route;
+    for (uint32_t a = 0; a < p->count; a++) {
+        for (uint32_t b = 0; b < p->count; b++) {
+            if (a == b || !p->room[a] || !p->room[b] ||
+                hop_router_find(work->map.router, p->device[a], p->device[b], &route, NULL) != HOP_OK)
+                continue;
+            pair[count++] = a * p->count + b;
+            (void)hop_schedule_copy(made, hop_topology_node(work->topology, p->device[a])->name,
+                                    hop_topology_node(work->topology, p->device[b])->name, PAIR_BYTES, NULL, 0);
+        }
+    }
+    return hop_schedule_finish(made, pairs, diag);
+}
+
+/* Each pair's, of the bounds that hold. */
+static void take_weights(struct hop_plan_loads *l, const struct hop_problem *problem, const uint32_t *pair)
+{
+    uint32_t used = 0, next = 0;
+    l->bounds = problem->valid_count;
+    l->load = hop_arena_alloc(&l->arena, (l->bounds + (size_t)1) * sizeof *l->load);
+    for (uint32_t op = 0; op < problem->op_count; op++) {
+        while (next <= pair[op])
+            l->first[next++] = used;
+        for (uint32_t w = problem->ops[op].first_weight; w < problem->ops[op + 1].first_weight; w++) {
+            const struct hop_problem_weight *weight = &problem->weights[w];
+            if (weight->bound >= l->bounds)
+                continue;
+            if (!HOP_GROW(&l->arena, l->weights, used + (size_t)1))
+                return;
+            l->weights[used++] = (struct hop_plan_weight){weight->bound, weight->per_byte_s};
+        }
+    }
+    while (next <= l->places * l->places)
+        l->first[next++] = used;
+}
+
+enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_loads *l, struct hop_diag *diag)
+{
+    const struct hop_order_options options = {
+        .models = work->options.models, .allow_unclean = work->options.allow_unclean, .or_given = true};
+    struct hop_schedule *pairs = NULL;
+    struct hop_problem *problem = NULL;
+    *l = (struct hop_plan_loads){.places = work->places};
+    size_t squared = (size_t)l->places * l->places;
+    list_flows(work, l);
+    l->first = hop_arena_alloc(&l->arena, (squared + 1) * sizeof *l->first);
+    uint32_t *pair = hop_arena_alloc(&l->arena, (squared + 1) * sizeof *pair);
+    if (l->arena.failed)
+        return hop_fail_memory(diag);
+    if (l->flow_count == 0 || work->by_ready || hop_topology_lacks(work->topology)) { /* nothing bounds these */
+        l->flow_count = 0;
+        return HOP_OK;
+    }
+    enum hop_status status = list_pairs(work, &pairs, pair, diag);
+    if (status == HOP_OK && hop_schedule_count(pairs) > 0)
+        status = hop_problem_create(work->topology, pairs, &options, &problem, diag);
+    if (status == HOP_OK && problem)
+        take_weights(l, problem, pair);
+    hop_problem_destroy(problem);
+    hop_schedule_destroy(pairs);
+    return status == HOP_OK && l->arena.failed ? hop_fail_memory(diag) : status;
+}
+
+void hop_plan_loads_finish(struct hop_plan_loads *l)
+{
+    hop_arena_finish(&l->arena);
+}
+
+double hop_plan_load(struct hop_plan_loads *l, const uint32_t *place, double *spread)
+{
+    double most = 0, squares = 0;
+    for (uint32_t b = 0; b < l->bounds; b++)
+        l->load[b] = 0;
+    for (uint32_t f = 0; f < l->flow_count; f++) {
+        const struct hop_plan_flow *flow = &l->flows[f];
+        uint32_t pair = place[flow->from] * l->places + place[flow->to];
+        for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++)
+            l->load[l->weights[w].bound] += flow->bytes * l->weights[w].per_byte_s;
+    }
+    for (uint32_t b = 0; b < l->bounds; b++) {
+        most = hop_max(most, l->load[b]);
+        squares += l->load[b] * l->load[b];
+    }
+    if (spread)
+        *spread = squares;
+    return most;
+}
+
+/* ---- whatever the placement ---- */
+
+/* The least seconds per byte that each place needs to send (or receive) anything, whatever its partner. */
+static void find_ports(const struct hop_plan_loads *l, bool sends, double *per_byte_s)
+{
+    double *least = calloc((size_t)l->bounds + 1, sizeof *least);
+    for (uint32_t a = 0; a < l->places; a++) {
+        per_byte_s[a] = 0;
+        for (uint32_t k = 0; least && k < l->bounds; k++)
+            least[k] = INFINITY;
+        for (uint32_t b = 0; least && b < l->places; b++) {
+            uint32_t pair = sends ? a * l->places + b : b * l->places + a, w = l->first[pair];
+            if (w == l->first[pair + 1])
+                continue;
+            for (uint32_t k = 0; k < l->bounds; k++) {
+                double here = 0;
+                for (w = l->first[pair]; w < l->first[pair + 1]; w++)
+                    here = l->weights[w].bound == k ? l->weights[w].per_byte_s : here;
+                least[k] = hop_min(least[k], here);
+            }
+        }
+        for (uint32_t k = 0; least && k < l->bounds; k++)
+            per_byte_s[a] = isfinite(least[k]) ? hop_max(per_byte_s[a], least[k]) : per_byte_s[a];
+    }
+    free(least);
+}
+
+/* Who has most to move gets the fastest place, who has second most the second fastest: nobody's worst is better. */
+enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *l, double *least_s,
+                               struct hop_diag *diag)
+{
+    double *bytes = calloc((size_t)work->ranks + 1, sizeof *bytes);
+    double *ports = calloc((size_t)work->places + 1, sizeof *ports);
+    *least_s = 0;
+    for (unsigned sends = 0; bytes && ports && sends < 2 && l->bounds; sends++) {
+        memset(bytes, 0, work->ranks * sizeof *bytes);
+        for (uint32_t f = 0; f < l->flow_count; f++)
+            bytes[sends ? l->flows[f].from : l->flows[f].to] += l->flows[f].bytes;
+        find_ports(l, sends, ports);
+        for (uint32_t i = 0; i < work->places; i++)
+            ports[i] = work->map.places.room[i] ? ports[i] : INFINITY;
+        qsort(bytes, work->ranks, sizeof *bytes, hop_ascending_double);
+        qsort(ports, work->places, sizeof *ports, hop_ascending_double);
+        for (uint32_t r = 0; r < work->ranks; r++)
+            *least_s = hop_max(*least_s, bytes[work->ranks - 1 - r] > 0 ? bytes[work->ranks - 1 - r] * ports[r] : 0);
+    }
+    enum hop_status status = bytes && ports ? HOP_OK : hop_fail_memory(diag);
+    free(bytes);
+    free(ports);
+    return status;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Near the best: more placements than can be looked at. From a placement two ranks change places, or one goes to where
+ * there is room, as long as a short search of orders finds more: the neighbours whose loads promise most are tried first,
+ * some at once, all to the same depth. Where no neighbour is better a longer search follows; then all begins again from
+ * a disturbed copy of the best.
+ */
+#include "assign/congest.h"
+#include "base/random.h"
+#include "plan/plan.h"
+
+enum { SHORT_NODES = 1000, LONG = 24, TOGETHER = 8, VAIN = 3, STARTS = 64, SEEN = 1 << 16, PROOF_STEPS = 400000 };
+
+struct neighbour {
+    uint32_t a, b; /* ranks that change places; b HOP_NONE: a goes to `to` */
+    uint32_t to;
+    double load_s, spread;
+};
+
+struct local {
+    struct hop_plan_work *work;
+    struct hop_plan_loads *loads;
+    uint32_t *place, *tried; /* where the search is; TOGETHER placements */
+    uint32_t *rank_at;       /* of a place, HOP_NONE: nobody */
+    struct neighbour *list;
+    uint32_t count;
+    uint64_t *seen; /* hashes of placements, a table */
+    uint32_t seen_count;
+    uint64_t rng;
+    struct hop_arena arena;
+};
+
+/* ---- neighbours ---- */
+
+static void change(uint32_t *place, const struct neighbour *n)
+{
+    uint32_t was = place[n->a];
+    place[n->a] = n->to;
+    if (n->b != HOP_NONE)
+        place[n->b] = was;
+}
+
+static bool may(const struct local *l, const struct neighbour *n)
+{
+    const struct hop_assign *who = &l->work->map.places.who;
+    return l->work->map.places.room[n->to] && hop_assign_allows(who, n->a, n->to) &&
+           (n->b == HOP_NONE || hop_assign_allows(who, n->b, l->place[n->a]));
+}
+
+/* Whether a placement was looked at before; it is from now on. A full table forgets all. */
+static bool was_seen(struct local *l, const uint32_t *place)
+{
+    uint64_t hash = 1;
+    for (uint32_t r = 0; r < l->work->ranks; r++)
+        hash = hop_draw_from(hash ^ place[r]);
+    hash += hash == 0;
+    uint32_t at = (uint32_t)hash % SEEN;
+    while (l->seen[at] && l->seen[at] != hash)
+        at = (at + 1) % SEEN;
+    if (l->seen[at])
+        return true;
+    if (++l->seen_count > SEEN / 2) {
+        memset(l->seen, 0, SEEN * sizeof *l->seen);
+        l->seen_count = 1;
+    }
+    l->seen[at] = hash;
+    return false;
+}
+
+static int by_promise(const void *a, const void *b)
+{
+    const struct neighbour *x = a, *y = b;
+    if (x->load_s != y->load_s)
+        return HOP_ORDER(x->load_s, y->load_s);
+    if (x->spread != y->spread)
+        return HOP_ORDER(x->spread, y->spread);
+    return x->a != y->a ? HOP_ORDER(x->a, y->a) : HOP_ORDER(x->to, y->to);
+}
+
+/* What can be better than the best, the most promising first. */
+static void list_neighbours(struct local *l)
+{
+    const struct hop_plan_work *w = l->work;
+    memset(l->rank_at, 0xff, w->places * sizeof *l->rank_at); /* HOP_NONE */
+    for (uint32_t r = 0; r < w->ranks; r++)
+        l->rank_at[l->place[r]] = r;
+    l->count = 0;
+    for (uint32_t a = 0; a < w->ranks; a++) {
+        for (uint32_t to = 0; to < w->places; to++) {
+            struct neighbour n = {a, l->rank_at[to], to, 0, 0}, back = {a, n.b, l->place[a], 0, 0};
+            if (to == l->place[a] || (n.b != HOP_NONE && n.b < a) || !may(l, &n))
+                continue;
+            change(l->place, &n);
+            if (l->loads->flow_count)
+                n.load_s = hop_plan_load(l->loads, l->place, &n.spread);
+            else
+                n.spread = hop_draw_unit(&l->rng);
+            change(l->place, &back);
+            if (n.load_s < HOP_PLAN_BETTER(w->best_s))
+                l->list[l->count++] = n;
+        }
+    }
+    qsort(l->list, l->count, sizeof *l->list, by_promise);
+}
+
+/* ---- tries ---- */
+
+static uint64_t limited(const struct hop_plan_work *w, uint64_t nodes)
+{
+    return nodes < w->left ? nodes : w->left;
+}
+
+/* A short search of orders on a placement, or a longer one. */
+static enum hop_status look(struct local *l, const uint32_t *place, uint64_t nodes, double cut_s, double *value_s)
+{
+    struct hop_plan_work *w = l->work;
+    struct hop_plan_try try = {.place = place,
+                               .cut_s = cut_s,
+                               .no_waits = w->options.no_waits,
+                               .max_nodes = limited(w, nodes),
+                               .time_limit_s = w->options.time_limit_s > 0 ? hop_plan_time_left(w) : 0};
+    enum hop_status status = hop_plan_try_all(w, &try, 1);
+    *value_s = try.value_s;
+    w->result->searched++;
+    (void)hop_plan_take(w, &try);
+    return status;
+}
+
+/* The next few neighbours that were not seen yet; *found: which of them is better than value_s, HOP_NONE: none. */
+static enum hop_status try_some(struct local *l, uint32_t *next, double *value_s, uint32_t *found)
+{
+    struct hop_plan_work *w = l->work;
+    struct hop_plan_try tries[TOGETHER] = {0};
+    uint32_t count = 0, chosen[TOGETHER];
+    *found = HOP_NONE;
+    for (; *next < l->count && count < TOGETHER; (*next)++) {
+        uint32_t *place = l->tried + (size_t)count * w->ranks;
+        memcpy(place, l->place, w->ranks * sizeof *place);
+        change(place, &l->list[*next]);
+        if (was_seen(l, place))
+            continue;
+        chosen[count] = *next;
+        tries[count++] = (struct hop_plan_try){
+            .place = place, .cut_s = *value_s, .no_waits = w->options.no_waits, .max_nodes = limited(w, SHORT_NODES)};
+    }
+    enum hop_status status = count ? hop_plan_try_all(w, tries, count) : HOP_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (status == HOP_OK && tries[i].value_s < HOP_PLAN_BETTER(*value_s)) {
+            *value_s = tries[i].value_s;
+            *found = chosen[i];
+        }
+        w->result->searched++;
+        (void)hop_plan_take(w, &tries[i]);
+    }
+    return status;
+}
+
+/* From where the search is until no neighbour is better, then more closely. */
+static enum hop_status descend(struct local *l)
+{
+    double value_s;
+    enum hop_status status = look(l, l->place, SHORT_NODES, INFINITY, &value_s);
+    for (uint32_t vain = 0, next = 0, found; status == HOP_OK && vain < VAIN && hop_plan_goes_on(l->work);) {
+        if (next == 0)
+            list_neighbours(l);
+        status = try_some(l, &next, &value_s, &found);
+        if (found != HOP_NONE)
+            change(l->place, &l->list[found]);
+        vain = found != HOP_NONE ? 0 : next < l->count ? vain + 1 : VAIN;
+        next = found != HOP_NONE ? 0 : next;
+    }
+    if (status == HOP_OK && hop_plan_goes_on(l->work))
+        status = look(l, l->place, LONG * SHORT_NODES, l->work->best_s, &value_s);
+    return status;
+}
+
+/* Changes at random, those that are allowed. */
+static void disturb(struct local *l, uint32_t changes)
+{
+    for (uint32_t tries = 0; changes > 0 && tries < 1000; tries++) {
+        uint32_t a = hop_draw_below(&l->rng, l->work->ranks), to = hop_draw_below(&l->rng, l->work->places),
+                 b = HOP_NONE;
+        for (uint32_t r = 0; r < l->work->ranks; r++)
+            b = l->place[r] == to ? r : b;
+        const struct neighbour n = {a, b, to, 0, 0};
+        if (a == b || !may(l, &n))
+            continue;
+        change(l->place, &n);
+        changes--;
+    }
+}
+
+/* ---- whatever the placement ---- */
+
+/* The fullest link at least: from the cuts of the machine, where that can be proved. */
+static enum hop_status find_floor(struct local *l, struct hop_diag *diag)
+{
+    struct hop_plan_work *w = l->work;
+    double least_s = 0;
+    HOP_CHECK(hop_plan_least(w, l->loads, &least_s, diag));
+    bool counts = l->loads->flow_count && l->loads->whole && !w->may_exceed;
+    if (counts && w->ranks <= HOP_CONGEST_EXACT && w->places <= HOP_CONGEST_EXACT) {
+        struct hop_assign problem = hop_map_problem(&w->map, &w->map.all, w->map.apart, w->map.places.who.allowed);
+        struct hop_assigned found;
+        problem.max_steps = PROOF_STEPS;
+        memcpy(l->tried, l->place, w->ranks * sizeof *l->tried);
+        HOP_CHECK(hop_congest_exact(w->map.congest, &problem, l->tried, &found, diag));
+        least_s = hop_max(least_s, found.bound);
+    }
+    w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));
+    return HOP_OK;
+}
+
+enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *loads, struct hop_diag *diag)
+{
+    struct local l = {.work = w, .loads = loads, .rng = w->options.seed};
+    size_t ranks = w->ranks, places = w->places;
+    w->phase = "placements";
+    l.place = hop_arena_copy(&l.arena, w->place, ranks * sizeof *l.place);
+    l.tried = hop_arena_alloc(&l.arena, TOGETHER * ranks * sizeof *l.tried);
+    l.rank_at = hop_arena_alloc(&l.arena, places * sizeof *l.rank_at);
+    l.list = hop_arena_alloc(&l.arena, ranks * places * sizeof *l.list);
+    l.seen = hop_arena_alloc(&l.arena, SEEN * sizeof *l.seen);
+    enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : find_floor(&l, diag);
+    for (uint32_t round = 0; status == HOP_OK && round < STARTS && hop_plan_goes_on(w); round++) {
+        memcpy(l.place, w->place, ranks * sizeof *l.place);
+        disturb(&l, round ? 2 + round % 4 : 0);
+        status = descend(&l);
+    }
+    w->result->bound_s = w->result->without_s = w->floor_s;
+    hop_arena_finish(&l.arena);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a plan's bound is about. */
+#include "plan/plan.h"
+
+#include <stdio.h>
+
+static double excess(double value_s, double bound_s)
+{
+    return 100 * (value_s / bound_s - 1);
+}
+
+const char *hop_plan_words(const struct hop_plan_result *r, char *text, size_t size)
+{
+    const char *who = r->rungs[r->rung_count - 1].step != HOP_PLAN_BOTH ? "no order on this placement"
+                      : r->all_placements                               ? "no placement and no order"
+                                                                        : "no allowed placement and no order";
+    if (!isfinite(r->value_s))
+        (void)snprintf(text, size, "no plan was found that keeps every link to its limit");
+    else if (r->proved_with_waits)
+        (void)snprintf(text, size, "proved: %s takes less, without waits or with waits until another transfer ends",
+                       who);
+    else if (r->proved_without_waits && (r->proved || !(r->bound_s > 0)))
+        (void)snprintf(text, size, "proved: %s without waits takes less", who);
+    else if (r->proved_without_waits)
+        (void)snprintf(text, size,
+                       "proved: %s without waits takes less; with waits it is at most %.2g %% above the least", who,
+                       excess(r->value_s, r->bound_s));
+    else if (r->bound_s > 0)
+        (void)snprintf(text, size, "not proved: at most %.2g %% above the least possible",
+                       excess(r->value_s, r->bound_s));
+    else
+        (void)snprintf(text, size, "not proved, and nothing is known of what would be least");
+    return text;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A plan as JSON, docs/plan.schema.json. */
+#include "hopcast/plan.h"
+
+#include <math.h>
+
+#include "base/json_write.h"
+#include "report/report.h"
+
+static const char *const steps[] = {"given", "order", "placement", "after", "both"};
+
+static void put_places(struct hop_buffer *out, const char *key, const struct hop_placement *placement)
+{
+    hop_json_put(out, "\n%s:[", key);
+    for (uint32_t r = 0; r < hop_placement_count(placement); r++)
+        hop_json_put(out, "%s", hop_placement_device(placement, r));
+    hop_json_put(out, "]");
+}
+
+static void put_rung(struct hop_buffer *out, const struct hop_plan_rung *rung)
+{
+    hop_json_put(out, "\n{step:%s,name:%s,value_s:%g,clean:%hhu,waits:%hhu", steps[rung->step], rung->name,
+                 rung->value_s, rung->clean, rung->waits);
+    put_places(out, "placement", rung->placement);
+    hop_put_gain(out, "by_model", rung->gain);
+    hop_json_put(out, "}");
+}
+
+char *hop_plan_result_to_json(const struct hop_topology *topology, const struct hop_schedule *exchange,
+                              const struct hop_plan_result *r)
+{
+    struct hop_buffer out = {0};
+    char words[192];
+    hop_json_put(&out,
+                 "{hopcast_plan:1,\ntopology:%s,\nexchange:%s,\nranks:%u,\nvalue_s:%g,\nbound_s:%g,\n"
+                 "bound_without_waits_s:%g,\nproved:%hhu,\nproved_without_waits:%hhu,\nproved_with_waits:%hhu,\n"
+                 "about:%s,\ncomplete:%hhu,\nnote:%s,\nladder:[",
+                 hop_topology_name(topology), hop_schedule_name(exchange), hop_placement_count(r->placement),
+                 r->value_s, r->bound_s > 0 ? r->bound_s : NAN, r->without_s > 0 ? r->without_s : NAN, r->proved,
+                 r->proved_without_waits, r->proved_with_waits, hop_plan_words(r, words, sizeof words), r->complete,
+                 r->note);
+    for (uint32_t i = 0; i < r->rung_count; i++)
+        put_rung(&out, &r->rungs[i]);
+    hop_json_put(&out, "]");
+    put_places(&out, "placement", r->placement);
+    hop_json_put(&out,
+                 "\nplacements:%g,\nclasses:%g,\nmachine_symmetries:%g,\nexchange_symmetries:%g,\nbounded:%g,\n"
+                 "searched:%g,\nnodes:%llu,\nelapsed_s:%g,\nbest:",
+                 r->placements, r->classes > 0 ? r->classes : NAN, r->machine_symmetries, r->exchange_symmetries,
+                 r->bounded, r->searched, (unsigned long long)r->nodes, r->elapsed_s);
+    if (r->best)
+        hop_json_embed(&out, hop_schedule_to_json(r->best));
+    else
+        hop_json_put(&out, "null");
+    hop_json_put(&out, "}\n");
+    return hop_buffer_take(&out);
+}

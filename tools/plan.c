@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hopcast plan: which rank goes where and in which order every source sends, chosen together.
+ *
+ * SIGINT and SIGTERM end the search with the best so far.
+ */
+#include "plan.h"
+#include "options_shared.h"
+
+#include <math.h>
+
+enum { PLAN_THREADS_MAX = 256 };
+
+/* ---- progress ---- */
+
+static bool watch_plan(const struct hop_plan_progress *progress, void *context)
+{
+    if (!tool_tick(context))
+        return !ranks_stop;
+    fprintf(stderr, "\r%.0f s: %s", progress->elapsed_s, progress->phase);
+    if (isfinite(progress->value_s))
+        fprintf(stderr, ": best %s", SECONDS(progress->value_s));
+    if (isfinite(progress->value_s) && progress->bound_s > 0)
+        fprintf(stderr, ", gap %.2g %%", 100 * fmax(0, progress->value_s / progress->bound_s - 1));
+    if (progress->placements > 1)
+        fprintf(stderr, ", %.0f of %.0f placements closed", progress->closed, progress->placements);
+    fputs("          ", stderr);
+    return !ranks_stop;
+}
+
+/* ---- options ---- */
+
+static const struct tool_option table[] = {
+    {.kind = OPTION_TEXT,
+     .use = USE_INPUT,
+     .once = true,
+     .argument = "WHAT",
+     AT(plan_request, map.source),
+     .missing = "WHAT is missing: a schedule, a traffic file, a pattern such as halo:2x2x2, or -"},
+    SHARED(on, AT(plan_request, map.machine), .missing = ON_IS_MISSING),
+    SHARED(set, AT(plan_request, map.sets)),
+    OPTION("host", 0, TEXT, AT(plan_request, map.host), "TRAFFIC", "traffic between the ranks' host memories, besides",
+           .use = USE_INPUT),
+    OPTION("memory", 0, CHOICE, AT(plan_request, map.memory), NULL,
+           "what the bytes of traffic are, where it does not say (device)", .choices = "device host"),
+    SHARED(model, AT(plan_request, options.models)),
+    HEADING("What may change:"),
+    FLAG("keep", 'k', AT(plan_request, options.keep_placement), "the placement stays: only the order is chosen"),
+    OPTION("keep-ranks", 0, LIST, AT(plan_request, map.keep), "RANKS=PLACES",
+           "ranks that stay on nodes or devices: 3=node1, 0-3=gpu0,gpu1"),
+    OPTION("exclude", 'x', NAMES, AT(plan_request, map.excluded), "NAMES",
+           "devices or nodes that nobody gets: gpu3,node1"),
+    OPTION("start", 0, TEXT, AT(plan_request, map.start), "PLACEMENT",
+           "where ranks are: packed (the default), cyclic, or a file; of a schedule, where it is", .use = USE_INPUT),
+    FLAG("no-waits", 0, AT(plan_request, options.no_waits), "sources never wait for each other where they could send"),
+    FLAG("allow-unclean", 0, AT(plan_request, options.allow_unclean),
+         "orders that load a link above its limit count, too"),
+    HEADING("How:"),
+    OPTION("time-limit", 0, TIME, AT(plan_request, options.time_limit_s), "TIME",
+           "stop after that, with the best so far; so do Ctrl-C and SIGTERM", .least = 1e-9),
+    OPTION("max-nodes", 0, WHOLE, AT(plan_request, options.max_nodes), "N",
+           "stop after N states of all searches: the same result each time, whatever the threads", .low = 1),
+    SHARED(gap, AT(plan_request, options.gap)),
+    OPTION("threads", 0, COUNT, AT(plan_request, options.threads), "N", "default: one a processor", .low = 1,
+           .high = PLAN_THREADS_MAX),
+    SHARED(seed, AT(plan_request, options.seed), .help = "of the choices made at random (1)"),
+    HEADING("What is shown:"),
+    FLAG("quiet", 'q', AT(plan_request, map.quiet), "without the list of ranks"),
+    SHARED(json, AT(plan_request, map.json), .use = USE_PRINT,
+           .help = "everything, for machines (docs/plan.schema.json)"),
+    SHARED(output, AT(plan_request, output), .once = true,
+           .help = "the planned schedule, on devices, for `hopcast predict` and `hopcast run`"),
+    OPTION("placement", 0, TEXT, AT(plan_request, map.output), "FILE",
+           "the placement, a line a rank, as `hopcast map -o` writes it", .use = USE_OUTPUT),
+    SHARED(launch, AT(plan_request, map.launch)),
+    SHARED(launch_dir, AT(plan_request, map.directory)),
+    SHARED(hosts, AT(plan_request, map.hosts)),
+    SHARED(program, AT(plan_request, map.program)),
+    END_OF_OPTIONS,
+};
+
+/* ---- the work ---- */
+
+/* The flows of traffic as copies, all at once. */
+static void make_exchange(struct map_input *input)
+{
+    uint32_t ranks = hop_traffic_ranks(input->traffic);
+    const char **devices = tool_alloc(ranks, sizeof *devices), **hosts = tool_alloc(ranks, sizeof *hosts);
+    for (uint32_t r = 0; r < ranks; r++) {
+        devices[r] = tool_text("rank%u", r);
+        hosts[r] = tool_text("rank%u.host", r);
+    }
+    tool_try(hop_traffic_to_schedule(input->traffic, devices, hosts, &input->exchange, &tool_diag));
+}
+
+static void read_placement(struct plan_request *r, struct map_input *input)
+{
+    map_read_start(&r->map, input);
+    if (r->map.options.start_order == HOP_MAP_RANDOM)
+        tool_bad_usage(&tool_plan, "--start random is for `hopcast map`: packed, cyclic or a file is expected");
+    if (r->map.options.start_order == HOP_MAP_CYCLIC)
+        tool_try(hop_placement_make(input->topology, hop_schedule_ranks(input->exchange), HOP_PLACEMENT_CYCLIC,
+                                    &input->start, &tool_diag));
+    r->options.start = input->start;
+}
+
+static struct hop_plan_result *find(struct plan_request *r, const struct map_input *input)
+{
+    struct hop_plan_result *result;
+    struct tool_ticker ticker = tool_tick_begin();
+    r->options.progress = watch_plan;
+    r->options.context = &ticker;
+    ranks_catch();
+    enum hop_status status = hop_plan(input->topology, input->exchange, &r->options, &result, &tool_diag);
+    tool_tick_end(&ticker);
+    tool_try_at(status, "%.100s --on %.100s", r->map.source, r->map.machine);
+    return tool_have(result);
+}
+
+const char *plan_remark(const struct hop_plan_result *result)
+{
+    char words[192];
+    return tool_text("%s; %s", SECONDS(result->value_s), hop_plan_words(result, words, sizeof words));
+}
+
+static int run(int argc, char **argv)
+{
+    static struct plan_request r = {.map = {.command = &tool_plan}, .options = {.seed = 1}};
+    static struct map_input input;
+    tool_read(&tool_plan, argc, argv, &r);
+    r.options.excluded = (const char *const *)r.map.excluded.at;
+    r.options.excluded_count = r.map.excluded.count;
+    r.options.keep = (const char *const *)r.map.keep.at;
+    r.options.keep_count = r.map.keep.count;
+    tool_check_outputs(&r.map.given);
+    input.topology = tool_load_topology(r.map.machine, &r.map.sets);
+    map_read_traffic(&r.map, &input);
+    if (!input.exchange)
+        make_exchange(&input);
+    read_placement(&r, &input);
+    const struct hop_plan_result *result = find(&r, &input);
+    plan_show(&r, &input, result);
+    r.map.remark = plan_remark(result);
+    if (result->best && r.output)
+        (void)tool_write_remarked(r.output, result->best,
+                                  tool_text("hopcast plan %s --on %s", r.map.source, r.map.machine), r.map.remark);
+    map_write_files(&r.map, &input, result->mapping);
+    return result->best ? TOOL_OK : TOOL_NEGATIVE;
+}
+
+const struct tool_command tool_plan = {
+    .name = "plan",
+    .summary = "where ranks go and in which order they send, chosen together",
+    .usage = "WHAT --on TOPOLOGY [OPTION ...]",
+    .about = "Chooses the placement of ranks and the order of every source's sends together, and says what each alone "
+             "gives\n"
+             "and how far the plan is from the best possible.\n"
+             "\n"
+             "WHAT is a schedule (.hop, JSON, GOAL, a trace), traffic between ranks (a profile or byte matrix; "
+             "docs/traffic.md),\n"
+             "or a pattern: halo:2x2x2   stencil:2x2x4,weight=3,wrap   coll:4x2x2   alltoall:16   (bytes=1MiB)\n"
+             "\n",
+    .options = table,
+    .notes = "example: hopcast plan halo:2x2x2,bytes=64MiB --on t2 -o halo.hop && hopcast predict halo.hop --on t2\n",
+    .run = run,
+};
