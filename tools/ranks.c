@@ -15,7 +15,8 @@ volatile sig_atomic_t ranks_stop;
    group; only a person who presses again, this much later, means to end it without an answer. */
 #define AGAIN_NS 500000000LL
 #define TIMEOUT_S 10.0 /* of teams and groups */
-#define LATER_S 3.0    /* at most */
+#define LATER_S 2.0    /* at most */
+#define END_S 1.0      /* after that */
 #define START_S 60.0   /* of groups whose commands have no --timeout */
 
 static volatile sig_atomic_t interrupted;
@@ -72,10 +73,11 @@ void ranks_end_with(struct hop_group *group)
     tool_at_end(group ? leave : NULL);
 }
 
-static struct hop_group *join(const struct hop_group_options *options)
+static struct hop_group *join(struct hop_group_options options)
 {
     struct hop_group *group;
-    enum hop_status status = hop_group_create(options, &group, &tool_diag);
+    options.end_s = (options.timeout_s > 0 ? options.timeout_s : TIMEOUT_S) + END_S;
+    enum hop_status status = hop_group_create(&options, &group, &tool_diag);
     if (status == HOP_ERR_LOST) { /* in the middle of MPI's start, whose handlers exit would run */
         tool_hushed = strncmp(tool_diag.what, "rank 0:", 7) != 0 && strncmp(tool_diag.what, "rank 1:", 7) != 0;
         _exit(tool_finish(tool_say(&tool_diag)));
@@ -87,23 +89,23 @@ static struct hop_group *join(const struct hop_group_options *options)
 
 struct hop_group *ranks_join(void)
 {
-    return join(&(struct hop_group_options){.stop = &ranks_stop, .start_s = START_S});
+    return join((struct hop_group_options){.stop = &ranks_stop, .start_s = START_S});
 }
 
 struct hop_group *ranks_join_within(double timeout_s)
 {
-    return join(&(struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop});
+    return join((struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop});
 }
 
 int ranks_end(struct hop_group *group, int status)
 {
     bool others = hop_group_size(group) > 1, first = hop_group_rank(group) == 0;
+    status = tool_finish(status); /* however slowly somebody reads it: once all finish, there is an end */
     if (hop_group_lost(group, NULL) < 0 && !ranks_stop && hop_group_finish(group, NULL) == HOP_OK) {
         hop_group_destroy(group);
         return first ? status : TOOL_OK; /* rank 0's counts */
     }
     /* Without a good end that of any rank may be what the launcher hands on. */
-    status = tool_finish(status);
     hop_group_leave(group);
     if (others)
         _exit(status); /* exit would run MPI's own handlers, which wait for the dead */
@@ -113,7 +115,7 @@ int ranks_end(struct hop_group *group, int status)
 
 void ranks_alone(const struct tool_command *command)
 {
-    struct hop_group *group = join(&(struct hop_group_options){.start_s = START_S});
+    struct hop_group *group = join((struct hop_group_options){.start_s = START_S});
     int size = hop_group_size(group);
     if (size > 1 && hop_group_rank(group) == 0)
         tool_bad_usage(command,

@@ -42,6 +42,8 @@ struct hop_group_options {
     /* Waiting calls return early once this is set, by a signal handler say; may be NULL. */
     const volatile sig_atomic_t *stop;
     double start_s; /* that all ranks have to start; 0: timeout_s */
+    double end_s; /* for processes that end with the group: so long after all have come to finish, the kernel kills one
+                     * that is still there, as it would be if it was stopped; 0: it lives on */
 };
 
 struct hop_group_message {

@@ -11,6 +11,7 @@
  */
 #include "group/group.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -385,6 +386,16 @@ static bool is_flushed(struct hop_group *group)
     return flushed;
 }
 
+/* Nobody is left to miss a rank that is stopped between MPI's last barrier and its end: the kernel ends it then. */
+static void set_end(const struct hop_group *group)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    const struct itimerspec end = {.it_value = {(time_t)group->end_s, (long)(fmod(group->end_s, 1) * 1e9)}};
+    timer_t timer;
+    if (group->end_s > 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+        (void)timer_settime(timer, 0, &end, NULL);
+}
+
 /* One step towards the end: all tell rank 0, rank 0 tells all, and then none has anything on the way. */
 static bool has_finished(struct hop_group *group)
 {
@@ -403,6 +414,7 @@ static bool has_finished(struct hop_group *group)
     }
     if (!all_done || !group->told_done)
         return false;
+    set_end(group);
     int error = group->mpi->finish();
     if (error)
         lose_mpi(group, error);

@@ -148,6 +148,7 @@ enum hop_status hop_group_create(const struct hop_group_options *options, struct
         return hop_fail_memory(diag);
     created->timeout_s = timeout_s;
     created->stop = options->stop;
+    created->end_s = options->end_s;
     if (launch.carriers[0] && launch.size != 1) {
         status = hop_launch_load(&launch, &created->mpi, &created->carrier, diag);
         if (status == HOP_OK)

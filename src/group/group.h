@@ -67,7 +67,7 @@ enum hop_group_phase { HOP_GROUP_STARTS, HOP_GROUP_RUNS, HOP_GROUP_FAILED, HOP_G
 struct hop_group {
     int rank, size;
     const char *carrier;
-    double timeout_s;
+    double timeout_s, end_s;
     const volatile sig_atomic_t *stop;
     const struct hop_mpi *mpi; /* NULL: a group of one */
     pthread_t thread;

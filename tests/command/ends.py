@@ -5,8 +5,8 @@
 usage: ends.py HOPCAST [COUNT [SEED]]        HOPCAST_MPI_PATH: the folder of the shims
 
 Launched by hopcast itself and by the MPIs that are there. Each time every rank ends within the timeout and 3 s, and no process
-or name in /dev/shm is left, but for those whose owners were all killed at once: the next run removes them. hopcast's own
-launcher ends with 1 and names the rank, unless it got the signal itself or all was done already; an mpirun ends with anything
+or name in /dev/shm is left, but for those whose owners were all killed at once: the next run removes them. Ranks whose mpirun
+stands still first end what they do. hopcast's own launcher ends with 1 and names the rank, unless it got the signal itself or all was done already; an mpirun ends with anything
 but 0. HOPCAST_SOAK: 500 of them, and the times count; else 12, which end at all.
 
 Exit status: 0 as expected, 1 not.
@@ -106,12 +106,12 @@ def undisturbed(launcher):
     return time.monotonic() - begun
 
 
-def find_faults(trial, status, to_launcher, victim, took_s, left, done):
+def find_faults(trial, status, to_launcher, victim, took_s, left, done, more_s):
     rank = trial.seen.get(victim, -1)
     text, faults = trial.text(), []
     if left:
         faults.append("left after %.1f s: %s" % (took_s, left))
-    elif took_s > PATIENCE_S:
+    elif took_s > PATIENCE_S + more_s:
         faults.append("took %.1f s" % took_s)
     if not to_launcher and not done:
         if trial.own and (status != 1 or not re.search(r"rank %d\b" % rank, text)) and "every byte" not in text:
@@ -123,7 +123,7 @@ def find_faults(trial, status, to_launcher, victim, took_s, left, done):
     return faults
 
 
-def run_one(number, launcher, sent, to_launcher, moment, rank):
+def run_one(number, launcher, sent, to_launcher, moment, rank, more_s):
     trial = Trial(number, launcher)
     begun = time.monotonic()
     victim = None
@@ -159,7 +159,7 @@ def run_one(number, launcher, sent, to_launcher, moment, rank):
             left = left | {trial.job.pid}
         trial.job.kill()
     status = trial.job.wait()
-    faults = find_faults(trial, status, to_launcher, victim, took_s, left, done)
+    faults = find_faults(trial, status, to_launcher, victim, took_s, left, done, more_s)
     what = "%3d %-7s %s to %s after %.3f s: %.2f s, status %s" % (
         number, launcher, signal.Signals(sent).name, "launcher" if to_launcher else "rank %s" % trial.seen.get(victim, "-"),
         moment, took_s, status)
@@ -170,8 +170,9 @@ def draw(takes_s):
     trials = []
     for number in range(count):
         launcher = list(launchers)[number % len(launchers)]
-        trials.append((number, launcher, random.choice(SIGNALS), random.random() < 0.3,
-                       random.uniform(0, 1.05 * takes_s[launcher]), random.randrange(RANKS)))
+        sent, to_launcher = random.choice(SIGNALS), random.random() < 0.3
+        more_s = 3 * takes_s[launcher] if sent == signal.SIGSTOP and to_launcher and launcher != "own" else 0
+        trials.append((number, launcher, sent, to_launcher, random.uniform(0, 1.05 * takes_s[launcher]), random.randrange(RANKS), more_s))
     return trials
 
 
