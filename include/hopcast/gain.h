@@ -32,6 +32,7 @@ struct hop_gain_range {
     enum hop_gain_verdict verdict;
     uint32_t models;  /* so many were asked; 1: the verdict rests on one model alone */
     uint32_t ranges;  /* of so many parameters or calibrated links both ends were tried, and change a time */
+    uint32_t left_out; /* so many ranges were not tried for their effort */
     double low, high; /* the times of the first schedule over those of the second; NAN: it takes no time at all */
 };
 
@@ -44,7 +45,6 @@ struct hop_gain {
     struct hop_gain_range range;
     uint32_t case_count;
     const struct hop_gain_case *cases; /* the first under the options' models */
-    uint32_t left_out;                 /* so many ranges were not tried for their effort */
 };
 
 struct hop_gain_options {

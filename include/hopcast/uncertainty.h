@@ -42,7 +42,7 @@ struct hop_scenario_options {
     bool other_models; /* have scenarios of other models */
     bool ranges;       /* have scenarios of ranges */
     /* A scenario of another model is asked while the operations of all timelines x hop_model_facts.cost are no more than this, and
-     * ranges as long as those of all of them together are no more; 0: 20,000, some tenths of a second. */
+     * ranges as long as those of all of them together are no more; 0: 60,000, some tenths of a second. */
     uint64_t max_effort;
 };
 

@@ -127,7 +127,7 @@ static enum hop_status find(struct asking *a, struct hop_network *network, struc
         status = hop_scenarios_find((const struct hop_timeline *const *)timelines, 2, &scope, &w->scenarios, diag);
     if (status == HOP_OK) {
         add_case(a, hop_scenarios_at(w->scenarios, 0), timelines);
-        w->gain.left_out = hop_scenarios_left_out(w->scenarios);
+        w->gain.range.left_out = hop_scenarios_left_out(w->scenarios);
     }
     discard(timelines);
     if (status == HOP_OK)
@@ -199,13 +199,15 @@ const char *hop_gain_verdict_name(enum hop_gain_verdict verdict)
 
 const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_t size)
 {
-    char factors[48], by[64], over[32] = "";
+    char factors[48], by[80], over[48] = "";
     if (range->high - range->low < HOP_GAIN_SAME)
         (void)snprintf(factors, sizeof factors, "%.2f", range->low);
     else
         (void)snprintf(factors, sizeof factors, "%.2f to %.2f", range->low, range->high);
     if (range->ranges > 0)
         (void)snprintf(over, sizeof over, " over %u range%s", range->ranges, range->ranges > 1 ? "s" : "");
+    else if (range->left_out > 0)
+        (void)snprintf(over, sizeof over, ", ranges not tried");
     if (range->models == 1)
         (void)snprintf(by, sizeof by, "by one model alone%s", over);
     else

@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "model/model.h"
 
-enum { EFFORT = 20000 };
+enum { EFFORT = 60000 };
 
 struct hop_scenarios {
     const struct hop_topology *topology;
