@@ -100,7 +100,7 @@ static const struct tool_option table[] = {
     OPTION("folds", 0, WHOLE, AT(calibrate_request, folds), "N", "hold every group out once, in N parts (5); 0: do not",
            .high = HOP_FIT_FOLDS_MAX, .excludes = "penalties"),
     OPTION("kinds", 0, WHOLE, AT(calibrate_request, kinds), "N",
-           "add a value only where N kinds of rows ask for it (2): alone, both ways, several, many at once, between "
+           "add a value only where N kinds of rows determine it (2): alone, both ways, several, many at once, between "
            "devices, with host memory",
            .low = 1, .high = 16, .excludes = "penalties"),
     OPTION("curve", 0, TEXT, AT(calibrate_request, curve), "FILE",

@@ -76,7 +76,7 @@ struct hop_fit_options {
     struct hop_compare_options compare; /* what names mean, assumed bytes */
     void (*progress)(double done, void *context); /* may be NULL */
     void *context;
-    /* A value beyond one for all links of a kind and one for all crossings is added only where so many kinds of rows ask for it: alone,
+    /* A value beyond one for all links of a kind and one for all crossings is added only where so many kinds of rows determine it: alone,
      * both ways, several, many at once, between devices, to or from host memory; 0: HOP_FIT_KINDS_LEAST. */
     uint32_t kinds;
     bool alone; /* with folds: a candidate "each alone" in front of the last, what the same fits say of each copy by itself */

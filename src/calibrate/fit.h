@@ -73,6 +73,10 @@ struct hop_fitting {
     uint8_t
         *reached; /* the same, or it is like one (kind, generation, width) that is measured, which it inherits from */
     uint8_t *on_link; /* [group * directed + link]: a copy of the group takes it */
+    uint8_t *takes;   /* [row * directed + link]: that copy takes it */
+    uint8_t *timed;   /* per directed link: HOP_ONE_WAY, HOP_BOTH_WAYS: how rows that count and were timed take it */
+    uint8_t *
+        two_way; /* per directed link: that one, or one like it in this direction, was timed while the other was busy */
     uint8_t *on_pair; /* [(group * root_count + a) * root_count + b], a <= b: a copy crosses between the two */
     uint32_t *roots, root_count; /* nodes */
     uint8_t *far;                /* [a * root_count + b]: over a link between sockets */
@@ -96,6 +100,9 @@ static inline bool hop_fit_good(const struct hop_fitting *f)
 
 /* Links, pairs and arrays of a fitting whose measurements, topology and expect are filled in. */
 void hop_fit_prepare(struct hop_fitting *f);
+/* How a row takes a directed link, 0: not at all; a trace says nothing of the time, so it may be both. */
+enum { HOP_ONE_WAY = 1, HOP_BOTH_WAYS = 2 };
+unsigned hop_fit_ways(const struct hop_fitting *f, uint32_t group, uint32_t row, uint32_t directed);
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group); /* NULL: all do */
 /* What the groups that a knob touches (NULL: all) cost under the topology as it is; of others, costs keeps what it has. */
 void hop_fit_evaluate(struct hop_fitting *f, const struct hop_knob *knob, struct hop_fit_costs *costs);

@@ -252,7 +252,9 @@ static bool keeps(const struct chosen *c, const struct filter *filter, uint32_t 
 {
     if (is_parameter(c->kind))
         return true;
-    return (c->kind == HOP_KNOB_CROSSING ? is_pair_used(c->f, member) : c->f->reached[member]) &&
+    return (c->kind == HOP_KNOB_CROSSING ? is_pair_used(c->f, member)
+            : c->kind == HOP_KNOB_DUPLEX ? c->f->two_way[member]
+                                         : c->f->reached[member]) &&
            (!filter->count || member - filter->first < filter->count) &&
            (filter->is & ~features_of(c->f, c->kind, member)) == 0 &&
            (filter->family == ANY || family_of(c->f, member) == filter->family) &&
@@ -411,6 +413,15 @@ static void propose_parameter(struct chosen *c, enum hop_knob_kind kind, const c
     choose(c, (struct filter){0}, "%s", what);
 }
 
+/* Whether links of devices were timed in either direction while the other one was busy. */
+static bool is_two_way_timed(const struct hop_fitting *f)
+{
+    bool timed[2] = {false, false};
+    for (uint32_t d = 0; d < f->directed; d++)
+        timed[d & 1] |= (f->timed[d] & HOP_BOTH_WAYS) && family_of(f, d) == PCIE && !is_to_switch(f, d);
+    return timed[0] && timed[1];
+}
+
 static void propose_limits(struct chosen *c)
 {
     static const struct {
@@ -440,7 +451,8 @@ static void propose_limits(struct chosen *c)
                    host->name);
     }
     choose(c, (struct filter){.is = UPLINK, .family = PCIE, .free = true}, "two-way share of PCIe links to switches");
-    propose_parameter(c, HOP_KNOB_HOST, "two-way share of devices' copies with host memory");
+    if (is_two_way_timed(c->f))
+        propose_parameter(c, HOP_KNOB_HOST, "two-way share of devices' copies with host memory");
     propose_parameter(c, HOP_KNOB_LATENCY, "latency of a copy");
 }
 

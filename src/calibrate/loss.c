@@ -27,8 +27,8 @@ double hop_fit_curvature(double error)
     return fabs(error) < ERROR_MOST ? 1 / (ERROR_UNIT * ERROR_UNIT * sqrt(1 + units * units)) : 0;
 }
 
-/* Marks what a route takes. */
-static void mark(struct hop_fitting *f, uint32_t group, const struct hop_route *way)
+/* Marks what the route of a row takes. */
+static void mark(struct hop_fitting *f, uint32_t group, uint32_t row, const struct hop_route *way)
 {
     uint32_t first = HOP_NONE, last = HOP_NONE;
     bool far = false, memory = false;
@@ -38,6 +38,7 @@ static void mark(struct hop_fitting *f, uint32_t group, const struct hop_route *
         const struct hop_node *from = hop_topology_node(f->topology, link->ends[directed & 1]);
         const struct hop_node *to = hop_topology_node(f->topology, link->ends[!(directed & 1)]);
         f->on_link[(size_t)group * f->directed + directed] = 1;
+        f->takes[(size_t)row * f->directed + directed] = 1;
         far = far || (link->kind == HOP_LINK_SOCKET && from->kind == to->kind);
         memory = memory || link->kind == HOP_LINK_MEMORY;
         if (from->kind == HOP_NODE_ROOT) {
@@ -62,29 +63,55 @@ static void mark_groups(struct hop_fitting *f)
         struct hop_timeline *timeline = NULL;
         struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = true};
         f->failure->status = hop_simulate(network, f->expect->groups[g].schedule, &options, &timeline, diag);
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
         for (uint32_t op = 0; timeline && op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
             const struct hop_route *way = hop_timeline_route(timeline, op);
             if (way)
-                mark(f, g, way);
+                mark(f, g, rows.rows[f->expect->groups[g].row_of[op]], way);
         }
         hop_timeline_destroy(timeline);
     }
     hop_network_destroy(network);
 }
 
+unsigned hop_fit_ways(const struct hop_fitting *f, uint32_t group, uint32_t row, uint32_t directed)
+{
+    if (!f->takes[(size_t)row * f->directed + directed])
+        return 0;
+    if (f->expect->groups[group].trace)
+        return HOP_ONE_WAY | HOP_BOTH_WAYS;
+    return f->on_link[(size_t)group * f->directed + (directed ^ 1u)] ? HOP_BOTH_WAYS : HOP_ONE_WAY;
+}
+
+/* Whether a row was timed: of those that load a way for others, the source prints nothing. */
+static bool is_timed(const struct hop_fitting *f, uint32_t row)
+{
+    const struct hop_measurement *m = hop_measurements_at(f->measurements, row);
+    return (f->blind || !isnan(m->rate_Bps) || !isnan(m->time_s)) && (!f->train || f->train[row]);
+}
+
 /* Links that rows take which count, and those like them. */
 static void mark_measured(struct hop_fitting *f)
 {
     for (uint32_t g = 0; g < f->groups; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
         for (uint32_t d = 0; d < f->directed && f->counts[g]; d++)
             f->measured[d] |= f->on_link[(size_t)g * f->directed + d];
+        for (uint32_t i = 0; i < rows.count; i++) {
+            for (uint32_t d = 0; d < f->directed && is_timed(f, rows.rows[i]); d++)
+                f->timed[d] |= (uint8_t)hop_fit_ways(f, g, rows.rows[i], d);
+        }
     }
     for (uint32_t d = 0; d < f->directed; d++) {
         const struct hop_link *mine = hop_topology_link(f->topology, d / 2);
-        for (uint32_t o = 0; o < f->directed && !f->reached[d]; o++) {
+        bool upright =
+            hop_topology_node(f->topology, mine->ends[0])->kind != hop_topology_node(f->topology, mine->ends[1])->kind;
+        for (uint32_t o = 0; o < f->directed; o++) {
             const struct hop_link *other = hop_topology_link(f->topology, o / 2);
-            f->reached[d] = f->measured[o] && other->kind == mine->kind && other->generation == mine->generation &&
-                            other->width == mine->width;
+            bool alike =
+                other->kind == mine->kind && other->generation == mine->generation && other->width == mine->width;
+            f->reached[d] |= alike && f->measured[o];
+            f->two_way[d] |= alike && (f->timed[o] & HOP_BOTH_WAYS) && (!upright || (o & 1) == (d & 1));
         }
     }
 }
@@ -133,6 +160,9 @@ void hop_fit_prepare(struct hop_fitting *f)
     f->measured = hop_arena_alloc(&f->arena, f->directed + 1);
     f->reached = hop_arena_alloc(&f->arena, f->directed + 1);
     f->on_link = hop_arena_alloc(&f->arena, (size_t)f->groups * f->directed + 1);
+    f->takes = hop_arena_alloc(&f->arena, (size_t)rows * f->directed + 1);
+    f->timed = hop_arena_alloc(&f->arena, f->directed + 1);
+    f->two_way = hop_arena_alloc(&f->arena, f->directed + 1);
     f->on_pair = hop_arena_alloc(&f->arena, f->groups * pairs + 1);
     f->far = hop_arena_alloc(&f->arena, pairs + 1);
     double *share = hop_arena_alloc(&f->arena, (f->directed + 1) * sizeof *share);

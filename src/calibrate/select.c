@@ -108,23 +108,60 @@ static bool spoils(const struct hop_fitting *f, const struct hop_knob *proposal)
     return false;
 }
 
-/* How many kinds of rows cost less under the trial. */
-static unsigned kinds_asking(const struct hop_fitting *f, const struct hop_knob *proposal)
+/* How a row takes one of these links, or, `reverse`, the other direction of one. */
+static unsigned ways_of(const struct hop_fitting *f, uint32_t group, uint32_t row, const struct hop_knob *links,
+                        unsigned reverse)
 {
-    double gain[HOP_FIT_KINDS] = {0};
-    unsigned kinds = 0;
+    unsigned ways = 0;
+    for (uint32_t i = 0; i < links->count; i++)
+        ways |= hop_fit_ways(f, group, row, links->members[i] ^ reverse);
+    return ways;
+}
+
+enum { ASKS = 1, COMPARES = 2, SETTLES = 4 };
+
+/* What a row has to say of a proposal: whether it may ask for it, whether it shows what that differs from, and whether it tells
+ * what a direction carries from what is left of that while the other one is busy. */
+static unsigned role_of(const struct hop_fitting *f, const struct hop_knob *proposal, uint32_t group, uint32_t row)
+{
+    const struct hop_knob *parent = proposal->parent == HOP_NONE ? NULL : &f->knobs[proposal->parent];
+    if (proposal->kind != HOP_KNOB_CAPACITY && proposal->kind != HOP_KNOB_DUPLEX)
+        return ASKS | COMPARES | SETTLES;
+    unsigned own = ways_of(f, group, row, proposal, 0), around = parent ? ways_of(f, group, row, parent, 0) : 0;
+    if (proposal->kind == HOP_KNOB_DUPLEX)
+        return (own & HOP_BOTH_WAYS ? ASKS : 0) | (own & HOP_ONE_WAY || around & HOP_BOTH_WAYS ? COMPARES : 0) |
+               SETTLES;
+    around |= ways_of(f, group, row, proposal, 1);
+    return (own ? ASKS : 0) | (own || around ? COMPARES : 0) | (own & HOP_ONE_WAY ? SETTLES : 0);
+}
+
+/* How many kinds of rows determine a proposal: those that cost less under the trial, and those that are held against them
+ * and cost no more. 0: none asks for it, or it could be a two-way share as well as a capacity. */
+static unsigned kinds_determining(const struct hop_fitting *f, const struct hop_knob *proposal)
+{
+    double asked[HOP_FIT_KINDS] = {0}, gain[HOP_FIT_KINDS] = {0};
+    unsigned asking = 0, compared = 0, settled = 0, roles[HOP_FIT_KINDS] = {0};
     for (uint32_t g = 0; g < f->groups; g++) {
         struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
-        double weight = hop_fit_touches(f, proposal, g) ? hop_fit_weight(f, g) : 0;
-        for (uint32_t i = 0; i < rows.count && weight > 0; i++) {
-            double now = f->now.row[rows.rows[i]], trial = f->trial.row[rows.rows[i]];
-            if (!isnan(now))
-                gain[f->kind[rows.rows[i]]] += weight * (hop_fit_cost_of(now) - hop_fit_cost_of(trial));
+        double weight = hop_fit_weight(f, g);
+        for (uint32_t i = 0; i < rows.count; i++) {
+            uint32_t r = rows.rows[i], kind = f->kind[r];
+            unsigned role = isnan(f->now.row[r]) ? 0 : role_of(f, proposal, g, r);
+            double less = role == 0 || !hop_fit_touches(f, proposal, g)
+                              ? 0
+                              : weight * (hop_fit_cost_of(f->now.row[r]) - hop_fit_cost_of(f->trial.row[r]));
+            roles[kind] |= role;
+            asked[kind] += role & ASKS ? less : 0;
+            gain[kind] += less;
         }
     }
-    for (unsigned k = 0; k < HOP_FIT_KINDS; k++)
-        kinds += gain[k] > HOP_IMPROVED;
-    return kinds;
+    for (unsigned k = 0; k < HOP_FIT_KINDS; k++) {
+        bool asks = asked[k] > HOP_IMPROVED, holds = gain[k] > -HOP_IMPROVED;
+        asking += asks;
+        compared += !asks && (roles[k] & COMPARES) && holds;
+        settled += (roles[k] & SETTLES) && holds;
+    }
+    return asking && settled ? asking + compared : 0;
 }
 
 /* Multiplies those capacities that a two-way share is of, what a link carries alone, which then predict better. Returns what
@@ -167,7 +204,8 @@ static bool appraise_lifted(struct hop_fitting *f, struct hop_knob *proposal, do
         hop_knob_set(f, proposal, tried[i].share);
         double gained = before - lift_capacities(f, proposal, tried[i].lift);
         hop_fit_evaluate(f, NULL, &f->trial);
-        if (gained > hop_max(*gain, HOP_GAIN_LEAST) && kinds_asking(f, proposal) >= f->kinds && !spoils(f, proposal)) {
+        if (gained > hop_max(*gain, HOP_GAIN_LEAST) && kinds_determining(f, proposal) >= f->kinds &&
+            !spoils(f, proposal)) {
             *gain = gained;
             proposal->value = tried[i].share;
             proposal->lift = tried[i].lift;
@@ -214,7 +252,7 @@ static void appraise(struct hop_fitting *f, struct hop_knob *proposal)
     }
     hop_knob_set(f, proposal, given);
     double gain = before - cost;
-    bool enough = (asking > 1 || (limit && gain >= HOP_GAIN_OF_ONE)) && kinds_asking(f, proposal) >= f->kinds;
+    bool enough = (asking > 1 || (limit && gain >= HOP_GAIN_OF_ONE)) && kinds_determining(f, proposal) >= f->kinds;
     /* A link that is wider than its siblings shows so when it has the machine to itself, and so does a device's own that is
      * narrower: beside others it may be slowed down by what they share. */
     if (proposal->kind == HOP_KNOB_CAPACITY && is_single(proposal) && (best > given || hop_knob_is_device(f, proposal)))
