@@ -265,7 +265,7 @@ class Checker:
             self.fail(what, f"no JSON: {error}")
             return
         self.validate(kind, what, document)
-        if kind == "order" and document.get("best"):
+        if kind in ("order", "plan") and document.get("best"):
             self.validate("schedule", what + ", best", document["best"])
         if kind == "fit":
             self.validate("comparison", what + ", comparison", document["comparison"])
@@ -346,6 +346,8 @@ def main():
     checker.output("tune_copies", ["tune", "copies", "allreduce", "-n", "2", "--sizes", "4KiB,64KiB", "--rounds", "1", "--json"])
     for arguments in MAPS:
         checker.output("map", ["map", *arguments, "--json"])
+    for arguments in PLANS:
+        checker.output("plan", ["plan", *arguments, "--json"])
     for arguments in (["--devices", "2"], ["--devices", "1"], ["--on", "t2", "--devices", "2"]):
         checker.output("measure", ["measure", *arguments, "--sizes", "64B,4KiB", "--time", "0.01", "--force", "--json"])
     from_input = ["topology", "-", "--format", "json"]

@@ -121,6 +121,23 @@ static enum hop_status copy_of(const struct hop_schedule *from, struct hop_sched
 
 /* ---- steps ---- */
 
+/* Whether a symmetry of the exchange leads from each placement to each other one. */
+static enum hop_status is_one(struct hop_plan_work *work, bool *one, struct hop_diag *diag)
+{
+    uint32_t *rows = NULL, count;
+    double order = 1;
+    *one = hop_plan_placements(work) <= 1;
+    if (*one || work->by_ready || work->map.places.who.allowed ||
+        hop_plan_placements(work) > tgamma(work->ranks + 1.0) * (1 + 1e-6))
+        return HOP_OK;
+    enum hop_status status = hop_plan_twins_find(work->exchange, work->ranks, &rows, &count, &order, diag);
+    free(rows);
+    *one = order >= hop_plan_placements(work) * (1 - 1e-6);
+    if (*one)
+        work->result->exchange_symmetries = order;
+    return status;
+}
+
 static struct hop_plan_try step_of(const struct hop_plan_work *work, const uint32_t *place)
 {
     const struct hop_plan_options *o = &work->options;
@@ -138,7 +155,6 @@ static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made
                                 enum hop_plan_step fixed, struct hop_plan_try *try, struct hop_diag *diag)
 {
     struct hop_schedule *given, *best = NULL;
-    *try = step_of(work, place);
     hop_plan_try(work, try);
     if (try->status != HOP_OK) {
         *diag = try->diag;
@@ -160,6 +176,8 @@ static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made
     if (!hop_assign_fits(&work->map.places.who, place)) { /* shown, but not allowed */
         hop_schedule_destroy(try->schedule);
         try->schedule = NULL;
+    } else {
+        work->known[work->known_count++] = (struct hop_plan_known){place, try->floor_s, try->bound_s};
     }
     (void)hop_plan_take(work, try);
     return status;
@@ -193,36 +211,37 @@ static enum hop_status place_first(struct hop_plan_work *work, uint32_t *place, 
     return HOP_OK;
 }
 
-/* Whether a symmetry of the exchange leads from each placement to each other one. */
-static enum hop_status is_one(struct hop_plan_work *work, bool *one, struct hop_diag *diag)
+/* The best placement alone, and the best order on it. Where that is where ranks are, or one placement is like every
+ * other, there is little to search. */
+static enum hop_status place_and_order(struct hop_plan_work *work, struct hop_plan_made *made, bool one,
+                                       struct hop_diag *diag)
 {
-    uint32_t *rows = NULL, count;
-    double order = 1;
-    *one = hop_plan_placements(work) <= 1;
-    if (*one || work->by_ready || work->map.places.who.allowed ||
-        hop_plan_placements(work) > tgamma(work->ranks + 1.0) * (1 + 1e-6))
-        return HOP_OK;
-    enum hop_status status = hop_plan_twins_find(work->exchange, work->ranks, &rows, &count, &order, diag);
-    free(rows);
-    *one = order >= hop_plan_placements(work) * (1 - 1e-6);
-    if (*one)
-        work->result->exchange_symmetries = order;
-    return status;
+    enum { FEW = 20000 };
+    uint32_t *mapped = hop_arena_alloc(&made->arena, work->map.size);
+    if (!mapped)
+        return hop_fail_memory(diag);
+    HOP_CHECK(place_first(work, mapped, diag));
+    struct hop_plan_try after = step_of(work, mapped);
+    if (one || memcmp(mapped, work->map.before, work->map.size) == 0)
+        after.max_nodes = work->left < FEW ? work->left : FEW;
+    work->phase = "order";
+    return order_on(work, made, mapped, HOP_PLAN_PLACEMENT, &after, diag);
 }
 
-static enum hop_status plan_both(struct hop_plan_work *work, struct hop_plan_loads *loads,
-                                 const struct hop_plan_try *given, bool *one, struct hop_diag *diag)
+/* One of the placements stands for all. */
+static void tell_one(struct hop_plan_work *work, const struct hop_plan_try *given)
+{
+    struct hop_plan_result *r = work->result;
+    r->classes = r->searched = 1;
+    r->bound_s = given->bound_s;
+    r->without_s = work->options.no_waits ? given->bound_s : given->floor_s;
+}
+
+static enum hop_status search_all(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag)
 {
     double placements = 1;
-    HOP_CHECK(is_one(work, one, diag));
     for (uint32_t r = 0; r < work->ranks; r++)
         placements *= work->places - r;
-    if (*one) {
-        work->result->classes = work->result->searched = 1;
-        work->result->bound_s = given->bound_s;
-        work->result->without_s = work->options.no_waits ? given->bound_s : given->floor_s;
-        return HOP_OK;
-    }
     return placements <= HOP_PLAN_ENUMERATED && work->places <= 31 ? hop_plan_exact(work, loads, diag)
                                                                    : hop_plan_local(work, loads, diag);
 }
@@ -230,27 +249,21 @@ static enum hop_status plan_both(struct hop_plan_work *work, struct hop_plan_loa
 static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
 {
     struct hop_plan_loads loads = {0};
-    struct hop_plan_try given, after;
-    uint32_t *place = hop_arena_copy(&made->arena, work->map.before, work->map.size);
-    uint32_t *mapped = hop_arena_alloc(&made->arena, work->map.size);
-    bool one = work->options.keep_placement;
-    if (made->arena.failed)
-        return hop_fail_memory(diag);
-    enum hop_status status = one ? HOP_OK : hop_plan_loads_find(work, &loads, diag);
-    if (status == HOP_OK && !one)
+    struct hop_plan_try given = step_of(work, work->map.before);
+    bool stays = work->options.keep_placement, one = stays;
+    enum hop_status status = stays ? HOP_OK : hop_plan_loads_find(work, &loads, diag);
+    if (status == HOP_OK && !stays)
         status = check_ways(work, &loads, diag);
+    if (status == HOP_OK && !stays)
+        status = is_one(work, &one, diag);
     if (status == HOP_OK)
-        status = order_on(work, made, place, HOP_PLAN_GIVEN, &given, diag);
-    if (status == HOP_OK && one) {
-        made->result.bound_s = given.bound_s;
-        made->result.without_s = work->options.no_waits ? given.bound_s : given.floor_s;
-    } else if (status == HOP_OK) {
-        status = place_first(work, mapped, diag);
-        if (status == HOP_OK)
-            status = order_on(work, made, mapped, HOP_PLAN_PLACEMENT, &after, diag);
-        if (status == HOP_OK)
-            status = plan_both(work, &loads, &given, &one, diag);
-    }
+        status = order_on(work, made, work->map.before, HOP_PLAN_GIVEN, &given, diag);
+    if (status == HOP_OK && !stays)
+        status = place_and_order(work, made, one, diag);
+    if (status == HOP_OK && one)
+        tell_one(work, &given);
+    else if (status == HOP_OK)
+        status = search_all(work, &loads, diag);
     hop_plan_loads_finish(&loads);
     return status;
 }
@@ -294,7 +307,7 @@ static enum hop_status answer(struct hop_plan_work *work, struct hop_plan_made *
     r->proved_without_waits = found && whole && !(r->value_s > r->without_s * (1 + HOP_PLAN_TOLERANCE));
     r->bound_s = work->options.no_waits ? r->without_s : r->bound_s;
     r->proved = work->options.no_waits ? r->proved_without_waits : r->proved_with_waits;
-    r->placements = hop_plan_placements(work);
+    r->placements = work->options.keep_placement ? 1 : hop_plan_placements(work);
     r->all_placements = !work->options.keep_placement && !work->options.keep_count && !work->options.excluded_count;
     r->complete = !atomic_load(&work->stopped) && (r->proved || work->left > 0 || !work->options.max_nodes);
     r->elapsed_s = hop_now_s() - work->begun_s;

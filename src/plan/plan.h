@@ -41,6 +41,14 @@ struct hop_plan_work {
     _Atomic(bool) stopped;
     pthread_mutex_t mutex; /* of the exchange that is put anywhere */
 
+    /* Placements whose orders were searched before others, and what that proved: none takes less than floor_s, and none
+     * that the options allow less than bound_s. */
+    struct hop_plan_known {
+        const uint32_t *place;
+        double floor_s, bound_s;
+    } known[2];
+    uint32_t known_count;
+
     /* the best so far */
     double best_s;
     uint32_t *place;
@@ -130,12 +138,14 @@ struct hop_plan_classes {
     uint32_t total; /* placements */
     uint32_t count;
     uint32_t *codes; /* of each class: the number of its first placement, ascending */
+    uint32_t *class_of; /* of a placement, by number; HOP_NONE: it is not allowed */
 };
 enum { HOP_PLAN_ENUMERATED = 400000 }; /* placements */
 double hop_plan_placements(const struct hop_plan_work *work);
 enum hop_status hop_plan_classes_find(struct hop_plan_work *work, struct hop_plan_classes *classes,
                                       struct hop_diag *diag);
-/* The placement of a number. */
+/* The number of a placement, and back. */
+uint32_t hop_plan_encode(const struct hop_plan_classes *classes, const uint32_t *place);
 void hop_plan_decode(const struct hop_plan_classes *classes, uint32_t code, uint32_t *place);
 
 /* ---- searches ---- */

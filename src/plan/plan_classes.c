@@ -25,7 +25,7 @@ double hop_plan_placements(const struct hop_plan_work *work)
 
 /* ---- numbers ---- */
 
-static uint32_t encode(const struct hop_plan_classes *c, const uint32_t *place)
+uint32_t hop_plan_encode(const struct hop_plan_classes *c, const uint32_t *place)
 {
     uint32_t code = 0, taken = 0;
     for (uint32_t r = 0; r < c->ranks; r++) {
@@ -59,7 +59,6 @@ struct finder {
     struct hop_plan_classes *classes;
     uint32_t *machine, *twins; /* rows of places, of ranks */
     uint32_t machine_count, twin_count;
-    uint8_t *seen;
     uint32_t *stack;
 };
 
@@ -76,9 +75,9 @@ static enum hop_status find_machine(struct finder *f, struct hop_diag *diag)
 
 static void see(struct finder *f, uint32_t code, uint32_t *waiting)
 {
-    if (f->seen[code])
+    if (f->classes->class_of[code] != HOP_NONE)
         return;
-    f->seen[code] = 1;
+    f->classes->class_of[code] = f->classes->count;
     f->stack[(*waiting)++] = code;
 }
 
@@ -93,12 +92,12 @@ static void flood(struct finder *f, uint32_t code)
         for (uint32_t g = 0; g < f->machine_count; g++) {
             for (uint32_t r = 0; r < c->ranks; r++)
                 image[r] = f->machine[(size_t)g * c->places + place[r]];
-            see(f, encode(c, image), &waiting);
+            see(f, hop_plan_encode(c, image), &waiting);
         }
         for (uint32_t h = 0; h < f->twin_count; h++) {
             for (uint32_t r = 0; r < c->ranks; r++)
                 image[r] = place[f->twins[(size_t)h * c->ranks + r]];
-            see(f, encode(c, image), &waiting);
+            see(f, hop_plan_encode(c, image), &waiting);
         }
     }
 }
@@ -117,15 +116,16 @@ static enum hop_status walk(struct finder *f, struct hop_diag *diag)
     struct hop_plan_classes *c = f->classes;
     uint32_t place[32], capacity = 0;
     for (uint32_t code = 0; code < c->total; code++) {
-        if (f->seen[code])
+        if (c->class_of[code] != HOP_NONE)
             continue;
         hop_plan_decode(c, code, place);
         if (!is_allowed(f->work, place))
             continue;
         if (!hop_grow(&c->codes, &capacity, c->count + 1, sizeof *c->codes))
             return hop_fail_memory(diag);
-        c->codes[c->count++] = code;
+        c->codes[c->count] = code;
         flood(f, code);
+        c->count++;
     }
     return HOP_OK;
 }
@@ -142,9 +142,11 @@ enum hop_status hop_plan_classes_find(struct hop_plan_work *work, struct hop_pla
     if (total > HOP_PLAN_ENUMERATED || work->places > 31)
         return hop_fail(diag, HOP_ERR_LIMIT, "%.3g placements to be looked at\nat most %d", total, HOP_PLAN_ENUMERATED);
     c->total = (uint32_t)total;
-    f.seen = calloc(c->total, 1);
+    c->class_of = malloc(c->total * sizeof *c->class_of);
     f.stack = malloc(c->total * sizeof *f.stack);
-    enum hop_status status = f.seen && f.stack ? find_machine(&f, diag) : hop_fail_memory(diag);
+    enum hop_status status = c->class_of && f.stack ? find_machine(&f, diag) : hop_fail_memory(diag);
+    if (c->class_of)
+        memset(c->class_of, 0xff, c->total * sizeof *c->class_of); /* HOP_NONE */
     if (status == HOP_OK && !work->map.places.who.allowed && !work->by_ready)
         status = hop_plan_twins_find(work->exchange, work->ranks, &f.twins, &f.twin_count,
                                      &work->result->exchange_symmetries, diag);
@@ -152,7 +154,6 @@ enum hop_status hop_plan_classes_find(struct hop_plan_work *work, struct hop_pla
         status = walk(&f, diag);
     free(f.machine);
     free(f.twins);
-    free(f.seen);
     free(f.stack);
     return status;
 }

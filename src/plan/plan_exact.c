@@ -15,6 +15,7 @@ enum { FIRST_NODES = 4000, MORE = 16, TOGETHER = 16, LAST_WORK = 20000000 };
 struct class
 {
     uint32_t code;
+    bool tried;
     double with_s, without_s; /* no order takes less; the second: none without waits */
 };
 
@@ -52,15 +53,11 @@ static double least(const struct exact *e, bool waits)
     return hop_min(least_s, e->work->best_s);
 }
 
-static void learn(struct exact *e, struct class *class, const struct hop_plan_try *try)
+static void learn(struct class *class, double floor_s, double bound_s, bool no_waits)
 {
-    class->with_s = hop_max(class->with_s, try->floor_s);
-    if (try->no_waits)
-        class->without_s = hop_max(class->without_s, try->bound_s);
-    else
-        class->with_s = hop_max(class->with_s, try->bound_s);
-    class->without_s = hop_max(class->without_s, class->with_s);
-    e->tried[class - e->list] = true;
+    class->with_s = hop_max(class->with_s, no_waits ? floor_s : hop_max(floor_s, bound_s));
+    class->without_s = hop_max(hop_max(class->without_s, bound_s), class->with_s);
+    class->tried = true;
 }
 
 /* Several classes at once, all below one cut. */
@@ -80,7 +77,7 @@ static enum hop_status try_together(struct exact *e, struct class **chosen, uint
     enum hop_status status = hop_plan_try_all(e->work, tries, count);
     for (uint32_t i = 0; i < count; i++) {
         if (status == HOP_OK && tries[i].nodes) /* else it was not begun */
-            learn(e, chosen[i], &tries[i]);
+            learn(chosen[i], tries[i].floor_s, tries[i].bound_s, tries[i].no_waits);
         (void)hop_plan_take(e->work, &tries[i]);
     }
     return status;
@@ -128,14 +125,18 @@ static enum hop_status list_classes(struct exact *e, struct hop_plan_loads *load
     HOP_CHECK(hop_plan_classes_find(work, &e->classes, diag));
     e->count = e->classes.count;
     e->list = malloc(((size_t)e->count + 1) * sizeof *e->list);
-    e->tried = calloc((size_t)e->count + 1, sizeof *e->tried);
     e->places = malloc(TOGETHER * (size_t)(work->ranks + 1) * sizeof *e->places);
-    if (!e->list || !e->tried || !e->places)
+    if (!e->list || !e->places)
         return hop_fail_memory(diag);
     for (uint32_t i = 0; i < e->count; i++) {
         hop_plan_decode(&e->classes, e->classes.codes[i], e->places);
         double load_s = loads->flow_count ? hop_plan_load(loads, e->places, NULL) : 0;
-        e->list[i] = (struct class){e->classes.codes[i], load_s, load_s};
+        e->list[i] = (struct class){e->classes.codes[i], false, load_s, load_s};
+    }
+    for (uint32_t k = 0; k < work->known_count; k++) {
+        uint32_t at = e->classes.class_of[hop_plan_encode(&e->classes, work->known[k].place)];
+        if (at != HOP_NONE)
+            learn(&e->list[at], work->known[k].floor_s, work->known[k].bound_s, work->options.no_waits);
     }
     qsort(e->list, e->count, sizeof *e->list, by_bound);
     work->result->classes = e->count;
@@ -146,8 +147,8 @@ static void tell_result(const struct exact *e)
 {
     struct hop_plan_result *r = e->work->result;
     for (uint32_t i = 0; i < e->count; i++) {
-        r->searched += e->tried[i];
-        r->bounded += !e->tried[i] && !is_open(e, &e->list[i], !e->work->options.no_waits);
+        r->searched += e->list[i].tried;
+        r->bounded += !e->list[i].tried && !is_open(e, &e->list[i], !e->work->options.no_waits);
     }
     r->without_s = least(e, false);
     r->bound_s = least(e, !e->work->options.no_waits);
@@ -158,13 +159,14 @@ enum hop_status hop_plan_exact(struct hop_plan_work *work, struct hop_plan_loads
     struct exact e = {.work = work};
     work->phase = "placements";
     enum hop_status status = list_classes(&e, loads, diag);
-    if (status == HOP_OK)
+    bool alone = e.count == 1 && work->known_count && !work->options.max_nodes && !(work->options.time_limit_s > 0);
+    if (status == HOP_OK && !alone) /* one alone was searched to its end */
         status = rounds(&e);
     if (status == HOP_OK)
         tell_result(&e);
     free(e.classes.codes);
+    free(e.classes.class_of);
     free(e.list);
-    free(e.tried);
     free(e.places);
     return status;
 }
