@@ -86,8 +86,10 @@ static struct hop_topology *load(const char *name)
     struct hop_diag diag = {0};
     struct hop_topology *topology = NULL;
     if (strcmp(name, "tree") == 0)
-        return make_tree();
-    need(hop_topology_load(name, &topology, &diag), &diag);
+        topology = make_tree();
+    else
+        need(hop_topology_load(name, &topology, &diag), &diag);
+    need(hop_topology_set(topology, "head_of_line=1", &diag), &diag); /* packets wait behind others */
     return topology;
 }
 

@@ -24,17 +24,29 @@ static bool knows_pull(const char *model)
     return false;
 }
 
-/* Whether devices pull from host memory: yes, unless that costs more. It also makes `server` the machine's default model. */
-static void choose_pull(struct hop_fitting *f)
+/* Whether transfers hold up those behind them: no, unless that costs more; and if so, whether devices pull from host memory. Then, and
+ * with a limit that only it knows, `server` is the machine's default model. */
+static void choose_blocking(struct hop_fitting *f)
 {
+    static const struct {
+        double head_of_line, host_pull;
+    } ways[] = {{0, 0}, {1, 1}, {1, 0}};
+    size_t best = 0;
+    double least = 0;
+    for (size_t i = 0; i < HOP_COUNT(ways) && knows_pull(f->model); i++) {
+        hop_knob_set_parameter(f, "head_of_line", ways[i].head_of_line); /* whatever the topology said */
+        hop_knob_set_parameter(f, "host_pull", ways[i].host_pull);
+        hop_fit_evaluate(f, NULL, &f->now);
+        double cost = hop_fit_sum(f, NULL, &f->now);
+        if (i > 0 && cost >= least - HOP_GAIN_LEAST)
+            continue;
+        best = i;
+        least = cost;
+    }
     if (!knows_pull(f->model))
         return;
-    hop_knob_set_parameter(f, "host_pull", 0); /* whatever the topology said */
-    hop_fit_evaluate(f, NULL, &f->now);
-    hop_knob_set_parameter(f, "host_pull", 1);
-    hop_fit_evaluate(f, NULL, &f->trial);
-    if (hop_fit_sum(f, NULL, &f->trial) > hop_fit_sum(f, NULL, &f->now) + HOP_GAIN_LEAST)
-        hop_knob_set_parameter(f, "host_pull", 0);
+    hop_knob_set_parameter(f, "head_of_line", ways[best].head_of_line);
+    hop_knob_set_parameter(f, "host_pull", ways[best].host_pull);
     hop_fit_evaluate(f, NULL, &f->now);
 }
 
@@ -95,7 +107,7 @@ static void fit(struct hop_fitting *f)
     turn_from_both(f);
     if (hop_fit_join_chips(f))
         hop_fit_turn_all(f, true);
-    choose_pull(f);
+    choose_blocking(f);
     for (hop_fit_turn_all(f, false); hop_fit_add_best(f); hop_fit_turn_all(f, false))
         hop_fit_evaluate(f, NULL, &f->now);
 }

@@ -132,6 +132,14 @@ static struct machine grown(struct hop_build *build, const struct level *levels,
     return m;
 }
 
+/* Machines of K80 boards, on which Martinasso et al. 2016 measured transfers that hold up those behind them. */
+static void published_with_blocking(struct hop_build *build)
+{
+    hop_build_parameter(build, "head_of_line", 1,
+                        "measured on K80 boards and PLX switches (Martinasso et al. 2016, sections III.C and VII)");
+    published_with(build, "pcie");
+}
+
 /* Transfers between GPUs never meet a root complex. */
 static void build_t1(struct hop_build *build)
 {
@@ -139,7 +147,7 @@ static void build_t1(struct hop_build *build)
                                           {HOP_NODE_SWITCH, "board", "Tesla K80", 4, NULL},
                                           {HOP_NODE_GPU, "gpu", "GK210", 2, NULL}};
     grown(build, levels, paper_link());
-    published_with(build, "pcie");
+    published_with_blocking(build);
     validated(build);
 }
 
@@ -151,7 +159,7 @@ static const struct level t2_levels[] = {{HOP_NODE_ROOT, "root", "Haswell socket
 static void build_t2(struct hop_build *build)
 {
     grown(build, t2_levels, paper_link());
-    published_with(build, "pcie");
+    published_with_blocking(build);
     validated(build);
 }
 
@@ -164,7 +172,7 @@ static void build_cs_storm(struct hop_build *build)
     link.generation = link.width = 0;
     link.origin = "assumed as wide as one PCIe link until measured";
     join(build, m.roots[0], m.roots[1], link);
-    published_with(build, "pcie");
+    published_with_blocking(build);
     hop_build_note(build, "the socket link's capacity is an assumption: --set root0--root1.capacity=... changes it");
 }
 
@@ -182,7 +190,7 @@ static void build_helios(struct hop_build *build)
     hop_build_parameter(build, "ceiling_switch", board / 2.47, "a board's rate / 2.47 (Faraji 2018, Fig. 6.3)");
     hop_build_parameter(build, "ceiling_root", board / 4.22, "a board's rate / 4.22 (Faraji 2018, Fig. 6.3)");
     hop_build_parameter(build, "ceiling_socket", board / 4.47, "a board's rate / 4.47 (Faraji 2018, Fig. 6.3)");
-    published_with(build, "pcie");
+    published_with_blocking(build);
     hop_build_note(build, "Helios K80 node (Faraji 2018, chapters 3 and 6): links by TLP arithmetic, lone transfers "
                           "held to the measured ratios");
 }

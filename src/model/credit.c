@@ -12,6 +12,10 @@
  *
  * until nothing changes. Rates are in units of the widest link in use.
  *
+ * That is parameter head_of_line = 1. With 0 nobody waits behind another transfer in a buffer: instead of the backward pass every
+ * link offers rates to its transfers, by turns among the links that they come from, and within what comes from one link by the
+ * turns taken there, back to their sources; a transfer asks each link for the least that its other links offer.
+ *
  * Model `server` adds what servers show and the tree lacks: the capacity of a link's direction depends on what the other one
  * carries, from capacity_Bps while that is idle to duplex_Bps while it carries its own duplex_Bps, in a straight line between:
  *
@@ -52,6 +56,7 @@ struct class
 struct member {
     uint32_t flow, position;
     double w, k; /* of one transfer, times the flow's multiplicity */
+    double asks; /* head_of_line 0: what its other links leave it */
 };
 
 struct active {
@@ -71,6 +76,7 @@ struct state {
     struct hop_arena *arena;
     const struct hop_links *links;
     bool duplex, pull; /* model server: two-way capacities; host_pull is 1 */
+    bool blocks;       /* head_of_line is 1 */
     double host_duplex;
     double packets_after; /* k after crossing */
     double unit_Bps;      /* capacity of the widest link in use */
@@ -85,10 +91,14 @@ struct state {
     double *rate, *previous; /* per flow: leaving the link in hand; final of the last round */
     double *at_source;
     double *cap;  /* per flow: what it asks for at most, in units of the widest link */
+    double *most; /* per flow: what it asks for when no link holds it back */
+    double *offers;        /* of each link on each flow's way; INFINITY: all that it asks for */
+    uint32_t *first_offer; /* per flow */
     bool *pulled; /* per flow: it is read from host memory, which waits for nobody */
     bool *hosted; /* per flow: it comes from or goes to host memory */
     struct sortable {
         uint32_t link, from, flow, position;
+        const uint32_t *way; /* its links */
     } * pairs;
 };
 
@@ -102,7 +112,8 @@ void *hop_credit_create(const struct hop_links *links, const struct hop_credit_s
     s->packets_after = hop_topology_parameter(links->topology, "crossing_packets")->value;
     s->active_of = hop_arena_alloc(arena, links->count * sizeof *s->active_of);
     s->duplex = server != NULL;
-    s->pull = server && server->pull;
+    s->blocks = hop_topology_parameter(links->topology, "head_of_line")->value > 0;
+    s->pull = s->blocks && server && server->pull;
     s->host_duplex = server ? server->host_duplex : 0;
     return arena->failed ? NULL : s;
 }
@@ -112,14 +123,15 @@ static void *create(const struct hop_links *links, struct hop_arena *arena)
     return hop_credit_create(links, NULL, arena);
 }
 
+/* By link, then by the links that the flows come from, nearest first. */
 static int by_link(const void *a, const void *b)
 {
     const struct sortable *x = a, *y = b;
-    if (x->link != y->link)
-        return x->link < y->link ? -1 : 1;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->flow < y->flow ? -1 : x->flow > y->flow;
+    int order = HOP_ORDER(x->link, y->link);
+    for (uint32_t i = 1; !order && (x->position >= i || y->position >= i); i++)
+        order = HOP_ORDER(x->position >= i ? x->way[x->position - i] : HOP_NONE,
+                          y->position >= i ? y->way[y->position - i] : HOP_NONE);
+    return order ? order : HOP_ORDER(x->flow, y->flow);
 }
 
 /* Directions that slow each other down. */
@@ -146,13 +158,19 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         !HOP_GROW(s->arena, s->outputs, total) || !HOP_GROW(s->arena, s->order, total) ||
         !HOP_GROW(s->arena, s->rate, count) || !HOP_GROW(s->arena, s->previous, count) ||
         !HOP_GROW(s->arena, s->at_source, count) || !HOP_GROW(s->arena, s->cap, count) ||
-        !HOP_GROW(s->arena, s->hosted, count) || !HOP_GROW(s->arena, s->pulled, count))
+        !HOP_GROW(s->arena, s->most, count) || !HOP_GROW(s->arena, s->offers, total) ||
+        !HOP_GROW(s->arena, s->first_offer, count) || !HOP_GROW(s->arena, s->hosted, count) ||
+        !HOP_GROW(s->arena, s->pulled, count))
         return false;
     uint32_t pair = 0;
     const struct hop_topology *topology = s->links->topology;
     for (uint32_t f = 0; f < count; f++) {
-        for (uint32_t i = 0; i < legs[f].link_count; i++)
-            s->pairs[pair++] = (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i};
+        s->first_offer[f] = pair;
+        for (uint32_t i = 0; i < legs[f].link_count; i++) {
+            s->offers[pair] = INFINITY;
+            s->pairs[pair++] =
+                (struct sortable){legs[f].links[i], i ? legs[f].links[i - 1] : HOP_NONE, f, i, legs[f].links};
+        }
         uint32_t first = s->links->directed[legs[f].links[0]];
         uint32_t last = s->links->directed[legs[f].links[legs[f].link_count - 1]];
         bool out =
@@ -200,7 +218,7 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         s->classes[s->class_count - 1].count++;
         s->classes[s->class_count - 1].pulled |= s->pulled[at->flow];
         s->members[p] = (struct member){at->flow, at->position, leg->count * (crossed ? 1 / (1 - leg->tau) : 1),
-                                        leg->count * (crossed ? s->packets_after : 1)};
+                                        leg->count * (crossed ? s->packets_after : 1), 0};
     }
     if (s->duplex)
         find_reverses(s);
@@ -345,6 +363,126 @@ static double backward(struct state *s, double step)
     return largest;
 }
 
+/* ---- head_of_line 0: what links offer ---- */
+
+/* Members first to end - 1 of a link came to it by the same last `depth` - 1 links; the end of those that came by the same link
+ * before these, too. Of what begins on one link, each flow is by itself. *turns: packets that they send while the others send one. */
+static uint32_t group_end(const struct state *s, const struct hop_leg *legs, uint32_t first, uint32_t end,
+                          uint32_t depth, double *turns)
+{
+    const struct member *m = &s->members[first];
+    *turns = m->position + 1 < depth ? legs[m->flow].count : 1;
+    if (m->position + 1 < depth)
+        return first + 1;
+    uint32_t from = m->position >= depth ? legs[m->flow].links[m->position - depth] : HOP_NONE, at = first + 1;
+    for (; at < end; at++) {
+        const struct member *other = &s->members[at];
+        if (from != (other->position >= depth ? legs[other->flow].links[other->position - depth] : HOP_NONE))
+            break;
+    }
+    return at;
+}
+
+/* What a group asks of its link. */
+struct demand {
+    double packets, wire;
+    double share; /* wire time of a packet, if it gets no more than it was offered last */
+};
+
+static struct demand demand_of(const struct state *s, uint32_t first, uint32_t end)
+{
+    struct demand demand = {0, 0, 0};
+    double packets = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const struct member *m = &s->members[i];
+        double gets = hop_min(m->asks, s->offers[s->first_offer[m->flow] + m->position]);
+        demand.packets += m->k * m->asks;
+        demand.wire += m->w * m->asks;
+        demand.share += m->w * gets;
+        packets += m->k * gets;
+    }
+    demand.share = packets > 0 ? demand.share / packets : 1;
+    return demand;
+}
+
+/* The packets for each turn at which the groups fill the limit, which is wire time on the link itself and packets before it.
+ * INFINITY: all get what they ask for. */
+static double fill(const struct state *s, const struct hop_leg *legs, uint32_t first, uint32_t end, uint32_t depth,
+                   double limit)
+{
+    double level = 0, before = -1;
+    while (level > before && level < INFINITY) { /* each time, some more turn out to ask for less */
+        double left = limit, slope = 0, turns;
+        for (uint32_t at = first, next; at < end; at = next) {
+            next = group_end(s, legs, at, end, depth, &turns);
+            struct demand demand = demand_of(s, at, next);
+            if (demand.packets <= turns * level)
+                left -= depth == 1 ? demand.wire : demand.packets;
+            else
+                slope += turns * (depth == 1 ? demand.share : 1);
+        }
+        before = level;
+        level = slope > 0 ? hop_max(left / slope, level) : INFINITY;
+    }
+    return level;
+}
+
+static void offer(struct state *s, const struct hop_leg *legs, uint32_t first, uint32_t end, uint32_t depth,
+                  double limit)
+{
+    double level = fill(s, legs, first, end, depth, limit), turns;
+    for (uint32_t at = first, next; at < end; at = next) {
+        next = group_end(s, legs, at, end, depth, &turns);
+        bool waits = demand_of(s, at, next).packets > turns * level * (1 + 1e-12);
+        if (waits && next > at + 1) {
+            offer(s, legs, at, next, depth + 1, turns * level);
+            continue;
+        }
+        for (uint32_t m = at; m < next; m++)
+            s->offers[s->first_offer[s->members[m].flow] + s->members[m].position] =
+                waits ? turns * level / s->members[m].k : INFINITY;
+    }
+}
+
+/* What a flow is left by its links but the one at `position`. */
+static double least_offer(const struct state *s, const struct hop_leg *legs, uint32_t f, uint32_t position)
+{
+    double least = s->most[f];
+    for (uint32_t i = 0; i < legs[f].link_count; i++)
+        least = i == position ? least : hop_min(least, s->offers[s->first_offer[f] + i]);
+    return least;
+}
+
+/* All links offer once; flows ask for no more than they were offered, and change their mind by `step`. Returns the largest change. */
+static double offer_all(struct state *s, const struct hop_leg *legs, uint32_t count, double step)
+{
+    double largest = 0;
+    for (uint32_t a = 0; a < s->active_count; a++) {
+        const struct class *last = &s->classes[s->active[a].first + s->active[a].count - 1];
+        uint32_t first = s->classes[s->active[a].first].first, end = last->first + last->count;
+        for (uint32_t m = first; m < end; m++)
+            s->members[m].asks +=
+                step * (least_offer(s, legs, s->members[m].flow, s->members[m].position) - s->members[m].asks);
+        offer(s, legs, first, end, 1, s->active[a].capacity);
+    }
+    for (uint32_t f = 0; f < count; f++) {
+        double cap = least_offer(s, legs, f, HOP_NONE);
+        largest = hop_max(largest, fabs(cap - s->cap[f]));
+        s->cap[f] = cap;
+    }
+    return largest;
+}
+
+/* The link that offers a flow least, HOP_NONE: none holds it back. */
+static uint32_t meanest_of(const struct state *s, const struct hop_leg *legs, uint32_t f)
+{
+    for (uint32_t i = 0; i < legs[f].link_count; i++) {
+        if (s->offers[s->first_offer[f] + i] <= s->cap[f])
+            return s->active_of[legs[f].links[i]];
+    }
+    return HOP_NONE;
+}
+
 /* What the copies from and to host memory load a link with. */
 static double host_load(const struct state *s, const struct active *active)
 {
@@ -402,7 +540,7 @@ static struct hop_share share_of(const struct state *s, const struct hop_leg *le
         share.rule = HOP_RULE_OTHER_DOMAIN;
         return share;
     }
-    uint32_t bottleneck = bottleneck_of(s, leg);
+    uint32_t bottleneck = s->blocks ? bottleneck_of(s, leg) : meanest_of(s, legs, f);
     if (bottleneck == HOP_NONE)
         return share;
     const struct active *at = &s->active[bottleneck];
@@ -433,7 +571,7 @@ static struct hop_share share_of(const struct state *s, const struct hop_leg *le
 }
 
 /* Rounds under the present caps, from an empty network. */
-static void settle(struct state *s, uint32_t count)
+static void settle(struct state *s, const struct hop_leg *legs, uint32_t count)
 {
     for (uint32_t f = 0; f < count; f++)
         s->previous[f] = INFINITY;
@@ -442,9 +580,12 @@ static void settle(struct state *s, uint32_t count)
         s->active[a].capacity = s->active[a].alone;
     }
     for (unsigned round = 1; round <= ROUND_LIMIT; round++) {
+        double step = round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4, change = 0;
+        if (!s->blocks)
+            change = offer_all(s, legs, count, round <= 20 ? 1 : 0.5);
         forward(s, count);
-        double step = round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4;
-        double change = backward(s, step);
+        if (s->blocks)
+            change = backward(s, step);
         if (s->duplex)
             change = hop_max(change, settle_duplex(s, hop_min(step, 0.7)));
         for (uint32_t f = 0; f < count; f++) {
@@ -452,7 +593,7 @@ static void settle(struct state *s, uint32_t count)
             change = hop_max(change, hop_max(fabs(s->rate[f] - s->previous[f]), lost));
             s->previous[f] = s->rate[f];
         }
-        if (change < SETTLED)
+        if (change < (s->blocks ? SETTLED : SETTLED * 1e-3)) /* without buffers a round costs less and brings more */
             break;
     }
 }
@@ -483,10 +624,10 @@ bool hop_credit_rates(void *opaque, const struct hop_leg *legs, uint32_t count, 
     if (!lay_out(s, legs, count))
         return false;
     for (uint32_t f = 0; f < count; f++)
-        s->cap[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
-    settle(s, count);
+        s->cap[f] = s->most[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
+    settle(s, legs, count);
     for (unsigned round = 1; round < PULL_ROUNDS && lower_caps(s, count, round + 1 == PULL_ROUNDS); round++)
-        settle(s, count);
+        settle(s, legs, count);
     for (uint32_t f = 0; f < count; f++)
         shares[f] = share_of(s, legs, f);
     return true;
@@ -499,6 +640,17 @@ static const struct hop_parameter_rule parameters[] = {
      .origin = "packets per unit of rate after crossing a root complex; fitted to the measured 1.44 of 0->1 beside "
                "4->1 (Martinasso "
                "et al. 2016, section III.B)"},
+    {.name = "head_of_line",
+     .value = 0,
+     .unit = "1",
+     .origin = "1: a transfer that waits holds up all behind it in its buffer (models credit and server), measured on "
+               "the PLX "
+               "switches of Martinasso et al. 2016 alone; 0: none does, assumed elsewhere",
+     .high = 1,
+     .least = 0,
+     .most = 1,
+     .is_whole = true,
+     .expected = "0 or 1"},
 };
 const struct hop_parameter_table hop_credit_parameters = {parameters, HOP_COUNT(parameters)};
 

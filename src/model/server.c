@@ -18,8 +18,9 @@ static const struct hop_parameter_rule parameters[] = {
     {.name = "host_pull",
      .value = 0,
      .unit = "1",
-     .origin = "1: copies out of host memory are reads of the devices, which do not block each other (model server); "
-               "0: as credit",
+     .origin = "where head_of_line is 1; 1: copies out of host memory are reads of the devices, which do not block "
+               "each other "
+               "(model server); 0: as credit",
      .least = 0,
      .most = 1,
      .is_whole = true,

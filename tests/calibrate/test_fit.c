@@ -682,17 +682,17 @@ static void memory_of_one_node_is_found(void **unused)
     finish(f);
 }
 
-/* Two that share an uplink slow a third one down where memory pushes; where devices pull, they do not. */
-static void pulling_devices_are_told_from_pushing_memory(void **unused)
+/* Two that share an uplink slow a third one down where transfers hold up those behind them. */
+static void blocking_is_found_where_rows_show_it(void **unused)
 {
     (void)unused;
     static const struct plan uneven = {1, 3, 2, true, false};
     static struct text rows, measured;
     struct hop_topology *truth = build(&uneven, false), *nominal = build(&uneven, false);
-    for (unsigned pull = 0; pull < 2; pull++) {
+    for (unsigned blocks = 0; blocks < 2; blocks++) {
         set_capacities(truth, HOP_LINK_PCIE, 2e10);
-        set(truth, pull ? "host_pull=1" : "host_pull=0");
-        set(nominal, pull ? "host_pull=0" : "host_pull=1"); /* whatever it starts with */
+        set(truth, blocks ? "head_of_line=1" : "head_of_line=0");
+        set(nominal, blocks ? "head_of_line=0" : "head_of_line=1"); /* whatever it starts with */
         rows.size = 0;
         put(&rows, HEADER);
         put_peers(&rows, gpus_of(&uneven));
@@ -703,7 +703,8 @@ static void pulling_devices_are_told_from_pushing_memory(void **unused)
         }
         measure(truth, &rows, 0.005, &measured);
         struct found found = fit(&measured, nominal, 0);
-        assert_true(parameter_of(found.result->topology, "host_pull") == pull);
+        assert_true(parameter_of(found.result->topology, "head_of_line") == blocks);
+        assert_true(parameter_of(found.result->topology, "host_pull") == 0);
         must_predict(found.result, 0.03);
         finish(found);
     }
@@ -1113,7 +1114,7 @@ TEST_GROUP(fit)
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
         cmocka_unit_test(a_memory_that_limits_is_found),
         cmocka_unit_test(memory_of_one_node_is_found),
-        cmocka_unit_test(pulling_devices_are_told_from_pushing_memory),
+        cmocka_unit_test(blocking_is_found_where_rows_show_it),
         cmocka_unit_test(collapses_teach_nothing),
         cmocka_unit_test(what_is_held_out_is_not_seen),
         cmocka_unit_test(as_many_folds_as_groups_leave_one_out),

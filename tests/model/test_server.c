@@ -504,6 +504,7 @@ static void rates_are_those_of_credit_under_the_capacities_that_they_leave(void 
         struct oracle_transfer transfers[MOST];
         char text[512];
         make_twin(&t, true);
+        set(t.topology, "head_of_line=1"); /* as the oracle has it */
         for (unsigned graph = 0; graph < 5; graph++) {
             double rates[MOST], oracle[MOST], most = 0;
             int count = (int)draw(&t, transfers, text, sizeof text);
@@ -729,6 +730,8 @@ static void who_waits_behind_a_chip_link_holds_up_the_others_on_it(void **state)
     join(topology, "gpu4", "switch1", HOP_LINK_PCIE, 50, 50);
     join(topology, "switch0", "switch1", HOP_LINK_CHIP, 0, 0);
     (void)done(topology);
+    EXPECT(topology, "server", "gpu0>gpu2 gpu4>gpu2 gpu1>gpu3", 25, 25, 50);
+    set(topology, "head_of_line=1");
     EXPECT(topology, "server", "gpu0>gpu2 gpu4>gpu2 gpu1>gpu3", 25, 25, 25);
     EXPECT(topology, "credit", "gpu0>gpu2 gpu4>gpu2 gpu1>gpu3", 25, 25, 25);
     EXPECT(topology, "fair", "gpu0>gpu2 gpu4>gpu2 gpu1>gpu3", 25, 25, 50);
@@ -868,6 +871,8 @@ static void reads_of_host_memory_do_not_block_each_other(void **state)
     (void)state;
     static const char *const reads = "host0>gpu0 host0>gpu1 host0>gpu2";
     struct hop_topology *topology = done(two_switches(1));
+    EXPECT(topology, "credit", reads, 25, 25, 50);
+    set(topology, "head_of_line=1");
     struct answer credit = ask(topology, "credit", reads), pushed = ask(topology, "server", reads);
     assert_near(credit.rate[2], 25, 1e-5); /* behind the other two, whose uplink is full */
     set(topology, "host_pull=1");
