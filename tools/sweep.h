@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/json_write.h"
+#include "base/replace.h"
 #include "tool.h"
 
 /* What is crossed with what, as it was written. A schedule is "f" and a file, or "e" and a text. */
@@ -80,8 +81,9 @@ struct sweep_show {
     bool json;
     int file; /* descriptor of CSV, -1: not yet */
     const char *path;
+    struct hop_replacing replacing; /* of CSV into a file */
     struct hop_buffer out; /* not yet written (CSV), or all rows (JSON) */
-    bool begun, failed, created;
+    bool begun, failed;
     double flushed_s;
     struct sweep_rank {
         double makespan_s, rate_Bps;

@@ -2,17 +2,15 @@
 /*
  * hopcast sweep: rows of CSV as they come, JSON at the end, a table of the best.
  *
- * CSV is written in whole lines with write(2), a few times a second: who is killed leaves complete rows.
+ * CSV is written in whole lines with write(2), a few times a second: who is killed leaves complete rows beside the file.
  */
 #include "sweep.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,7 +37,7 @@ static void put_field(struct sweep_show *show, const char *text)
 
 /* ---- where it goes ---- */
 
-/* The file is opened for writing before the work, and emptied only when the first row is there. */
+/* The file is begun before the work, and takes its place when there are rows. */
 void sweep_show_open(struct sweep_show *show, const char *path)
 {
     show->file = STDOUT_FILENO;
@@ -48,10 +46,10 @@ void sweep_show_open(struct sweep_show *show, const char *path)
     show->ranking = tool_alloc(show->list->count, sizeof *show->ranking);
     if (!show->path || show->json)
         return;
-    show->created = access(path, F_OK) != 0;
-    show->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (show->file >= 0)
+    if (hop_replacing_begin(&show->replacing, path)) {
+        show->file = show->replacing.file;
         return;
+    }
     fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
     tool_end(TOOL_BAD);
 }
@@ -86,7 +84,6 @@ static void flush(struct sweep_show *show, bool now)
 static void begin(struct sweep_show *show)
 {
     const struct sweep_list *list = show->list;
-    struct stat info;
     if (show->begun)
         return;
     show->begun = true;
@@ -94,8 +91,6 @@ static void begin(struct sweep_show *show)
         hop_json_put(&show->out, "{\nhopcast_sweep: 1,\ncases: [");
         return;
     }
-    if (show->path && fstat(show->file, &info) == 0 && S_ISREG(info.st_mode) && ftruncate(show->file, 0) != 0)
-        show->failed = true;
     hop_buffer_puts(&show->out, "case,schedule,topology,model");
     for (uint32_t i = 0; i < list->columns.count; i++) {
         hop_buffer_puts(&show->out, ",");
@@ -239,11 +234,10 @@ bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *s
         tool_write(show->path, show->out.text);
     else if (show->begun)
         flush(show, true);
-    if (show->path && !show->json) {
-        if (close(show->file) != 0)
-            show->failed = true;
-        if (!show->begun && show->created)
-            (void)remove(show->path);
+    bool whole = show->begun && !show->failed;
+    if (show->path && !show->json && !hop_replacing_end(&show->replacing, whole) && whole) {
+        fprintf(stderr, "hopcast: cannot write '%s': %s\n", show->path, strerror(errno));
+        show->failed = true;
     }
     hop_buffer_finish(&show->out);
     return !show->failed;

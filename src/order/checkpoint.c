@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
+
+#include "base/replace.h"
 
 #define FIRST_LINE "hopcast-order-checkpoint 1"
 enum { RANKS_MAX = 65536, PATH_SIZE = 4096 };
@@ -76,23 +77,18 @@ static void name_file(const char *path, int rank, char *name)
 enum hop_status hop_checkpoint_save(const char *path, int rank, const struct hop_checkpoint *checkpoint,
                                     struct hop_diag *diag)
 {
-    char name[PATH_SIZE], temporary[PATH_SIZE + 8];
+    char name[PATH_SIZE];
     struct hop_buffer out = {0};
     name_file(path, rank, name);
-    (void)snprintf(temporary, sizeof temporary, "%s.new", name);
     write_text(&out, checkpoint);
     char *text = hop_buffer_take(&out);
     if (!text)
         return hop_fail_memory(diag);
-    FILE *file = fopen(temporary, "w");
-    bool written = file && fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool written = hop_replace_file(name, text);
     int cause = errno;
-    written = (!file || fclose(file) == 0) && written;
     free(text);
-    if (written && rename(temporary, name) == 0)
+    if (written)
         return HOP_OK;
-    cause = written ? errno : cause;
-    (void)remove(temporary);
     return hop_fail(diag, HOP_ERR_IO, "cannot write the checkpoint %s: %s", name, strerror(cause));
 }
 

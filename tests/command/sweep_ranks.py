@@ -7,6 +7,7 @@ usage: sweep_ranks.py openmpi|mpich HOPCAST        HOPCAST_MPI_PATH: the folder 
 Exit status: 0 as expected, 1 not, 77 there is no such launcher or shim.
 """
 import csv
+import glob
 import json
 import os
 import signal
@@ -89,9 +90,15 @@ def rank_of(pid):
     return int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", b"-1")))
 
 
-def rows_are_right(path, wide, complete):
+def unfinished(path):
+    """Where the rows are until the sweep has ended."""
+    return glob.glob(path + ".*.tmp")
+
+
+def rows_are_right(path, wide, complete, ended=True):
     """Whole lines, in order, each what a single process says."""
-    with open(path, newline="") as file:
+    check(os.path.exists(path) == ended and len(unfinished(path)) == (not ended), "the file is there once the sweep has ended")
+    with open(path if ended else unfinished(path)[0], newline="") as file:
         text = file.read()
     rows = list(csv.DictReader(text.splitlines()))
     check(text.endswith("\n") and rows, "the file holds whole lines, and some")
@@ -105,7 +112,7 @@ def rows_are_right(path, wide, complete):
 
 
 def has_rows(path):
-    return os.path.exists(path) and os.path.getsize(path) > 20000
+    return any(os.path.getsize(name) > 20000 for name in unfinished(path))
 
 
 def start(wide, path, options=()):
@@ -134,10 +141,12 @@ def killed_rank():
     if mpi == "mpich":
         status, _ = kill_a_rank(wide, path, [])
         check(status != 0, "the launcher says that something went wrong")
-        rows_are_right(path, wide, True)
+        rows_are_right(path, wide, True, False)
         return
     # The launcher kills all soon after it asked them to end: how soon may be too soon on a busy machine.
     for grace_s in (1, 5, 20):
+        for name in unfinished(path):
+            os.unlink(name)
         status, said = kill_a_rank(wide, path, ["--mca", "odls_base_sigkill_timeout", str(grace_s)])
         check(status != 0, "the launcher says that something went wrong")
         if "cases are complete" in said:

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Files that are there whole or not at all: written beside the one that they replace, under a name that nobody can know
+ * before and no link can stand under, flushed to the disk and renamed. A link stays, the file behind it is replaced; a
+ * device or a pipe is written to, never replaced.
+ */
+#ifndef HOP_BASE_REPLACE_H
+#define HOP_BASE_REPLACE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct hop_replacing {
+    int file;               /* to write to */
+    char *path, *temporary; /* temporary NULL: it is written to itself */
+    mode_t mode;            /* of the file that was there; 0: none was */
+};
+
+/* False: it cannot be written, errno says why, and there is nothing to end. */
+bool hop_replacing_begin(struct hop_replacing *r, const char *path);
+/* whole: puts it into its place; else it is dropped. False: what was there before still is, errno says why. */
+bool hop_replacing_end(struct hop_replacing *r, bool whole);
+/* The whole of a text at once. */
+bool hop_replace_file(const char *path, const char *text);
+/* Whether it could be written by now; nothing is. */
+bool hop_can_replace(const char *path);
+
+#endif
