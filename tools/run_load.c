@@ -162,5 +162,6 @@ void run_load(struct run_options *o, struct run_loaded *l)
     r->schedule = l->schedule;
     r->what = l->what;
     r->topology = machine(l);
+    r->plan.machine = l->topology;
     r->plan.emulate = l->emulated;
 }

@@ -49,6 +49,8 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
     enum hop_status status = hop_program_create_hooked(team, r->schedule, &options, &hooks, &plan, diag);
     if (status != HOP_OK)
         return status;
+    if (hop_program_note(plan) && hop_team_rank(team) == 0)
+        fprintf(stderr, "hopcast: note: %s\n", hop_program_note(plan));
     status = hop_program_fill(plan, r->seed, diag);
     if (status == HOP_OK)
         status = hop_program_run(plan, diag);

@@ -134,6 +134,10 @@ struct hop_program_options {
     uint64_t packet_bytes;       /* staged; 0: the schedule's, else 512 KiB; emulated: else one packet */
     bool pipelined;              /* launches follow each other without waiting for all; see above */
     bool record;                 /* times of operations, for hop_program_timeline */
+    const struct hop_topology
+        *machine; /* GPUs: whose devices the schedule names; where they have a PCI bus id, that says
+                                         * which is meant. Else, and NULL: gpu3 is the fourth that the process sees, in
+                                         * the order of bus ids */
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be
@@ -142,6 +146,9 @@ struct hop_program_options {
 HOP_API enum hop_status hop_program_create(struct hop_team *team, const struct hop_schedule *schedule,
                                            const struct hop_program_options *options, struct hop_program **program,
                                            struct hop_diag *diag);
+/* What there is to be told of how this machine runs it, such as copies that had to go another way; NULL: nothing. All ranks
+ * say the same. */
+HOP_API const char *hop_program_note(const struct hop_program *program);
 /* NULL is allowed. On GPUs it waits for the other ranks of the machine: all destroy their programs in one order. */
 HOP_API void hop_program_destroy(struct hop_program *program);
 /* How many ranks a schedule needs: the highest rank plus one, or, without ranks, the number of its devices. */

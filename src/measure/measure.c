@@ -81,6 +81,7 @@ static enum hop_status run_round(struct hop_team *team, const struct session *s,
     struct hop_schedule *schedule;
     struct hop_program *program = NULL;
     struct hop_program_options options = s->m->options->program;
+    options.machine = s->m->options->topology;
     bool emulated = s->m->public.emulated;
     options.record = true;
     options.pipelined = false;

@@ -6,7 +6,33 @@
 bool hop_program_is_queued(const struct hop_program *program, uint32_t op)
 {
     return !program->immediate && hop_layout_queue(&program->layout, op) != HOP_QUEUE_NONE &&
-           !program->layout.ops[op].crosses && !hop_copies_is_chosen(program, op);
+           !program->layout.ops[op].crosses && !program->layout.ops[op].relayed && !hop_copies_is_chosen(program, op);
+}
+
+/* ---- ways of copies ---- */
+
+static bool goes_staged(const struct hop_program *program, uint32_t op)
+{
+    const struct hop_op *what = hop_schedule_op(program->schedule, op);
+    const struct hop_run_op *run = &program->layout.ops[op];
+    if (program->options.copies == HOP_COPIES_SCHEDULE)
+        return program->emulator ? hop_emulator_is_staged(program->emulator, what) : what->via == HOP_VIA_STAGED;
+    return program->options.copies == HOP_COPIES_STAGED ? run->owner != run->leader : hop_copies_is_staged(program, op);
+}
+
+/* Where the processor does not reach a device's memory, a copy that goes through host memory needs both devices' ranks. */
+static void find_relayed(struct hop_program *program)
+{
+    struct hop_layout *layout = &program->layout;
+    for (uint32_t i = 0; i < layout->op_count && !program->mapped; i++) {
+        struct hop_run_op *run = &layout->ops[i];
+        if (hop_layout_queue(layout, i) != HOP_QUEUE_COPY || run->crosses || hop_copies_is_chosen(program, i))
+            continue;
+        uint32_t from = hop_layout_rank(layout, run, 0), to = hop_layout_rank(layout, run, run->reads);
+        run->relayed = from != to && (goes_staged(program, i) || !hop_program_reaches(program, i));
+        run->begins_at = run->relayed ? from : run->begins_at;
+        run->ends_at = run->relayed ? to : run->ends_at;
+    }
 }
 
 /* ---- flags ---- */
@@ -36,11 +62,6 @@ static void number_flags(struct hop_program *program)
 
 /* ---- steps ---- */
 
-static bool schedule_stages(const struct hop_program *program, const struct hop_op *op)
-{
-    return program->emulator ? hop_emulator_is_staged(program->emulator, op) : op->via == HOP_VIA_STAGED;
-}
-
 static uint8_t step_kind(const struct hop_program *program, uint32_t op)
 {
     const struct hop_op *what = hop_schedule_op(program->schedule, op);
@@ -53,18 +74,18 @@ static uint8_t step_kind(const struct hop_program *program, uint32_t op)
         return HOP_STEP_NOTHING;
     if (run->crosses)
         return run->begins_at == program->team->rank ? HOP_STEP_SEND : HOP_STEP_TAKE;
+    if (run->relayed)
+        return run->begins_at == program->team->rank ? HOP_STEP_RELAY : HOP_STEP_TAKE_RELAYED;
     if (hop_copies_is_chosen(program, op))
         return HOP_STEP_CHOSEN;
-    bool staged = program->options.copies == HOP_COPIES_SCHEDULE ? schedule_stages(program, what)
-                  : program->options.copies == HOP_COPIES_STAGED ? run->owner != run->leader
-                                                                 : hop_copies_is_staged(program, op);
-    return staged ? HOP_STEP_STAGED : HOP_STEP_COPY;
+    return goes_staged(program, op) ? HOP_STEP_STAGED : HOP_STEP_COPY;
 }
 
 /* What the options say, else the schedule, else what is good for this machine; the emulated one is to do what a
  * prediction does, which takes the schedule at its word: without a size there is one packet. */
-static uint64_t packet_of(const struct hop_program *program, const struct hop_op *op)
+uint64_t hop_program_packet(const struct hop_program *program, uint32_t index)
 {
+    const struct hop_op *op = hop_schedule_op(program->schedule, index);
     uint64_t packet = program->packet_bytes;
     if (program->options.packet_bytes == 0 && program->options.copies == HOP_COPIES_SCHEDULE) {
         if (op->packet_bytes || program->emulator)
@@ -89,15 +110,15 @@ static void add_step(struct hop_program *program, uint32_t op)
                                   .flag = program->flag_of[op],
                                   .bytes = what->bytes,
                                   .ways = {HOP_NO_WAY, HOP_NO_WAY, HOP_NO_WAY},
-                                  .packet_bytes = packet_of(program, what),
+                                  .packet_bytes = hop_program_packet(program, op),
                                   .at_s = hop_program_wall_s(program, what->at_s),
                                   .duration_s = hop_program_wall_s(program, what->duration_s),
                                   .reads = run->reads,
                                   .writes = run->writes};
-    if (step->kind == HOP_STEP_TAKE)
+    if (step->kind == HOP_STEP_TAKE || step->kind == HOP_STEP_TAKE_RELAYED)
         step->queue = HOP_QUEUE_NONE;
-    if (step->kind == HOP_STEP_STAGED && step->packet_bytes > program->packet_bytes)
-        program->packet_bytes = step->packet_bytes;
+    if ((step->kind == HOP_STEP_STAGED || step->kind == HOP_STEP_CHOSEN) && step->packet_bytes > program->slot_bytes)
+        program->slot_bytes = step->packet_bytes;
     if (program->emulator && queue == HOP_QUEUE_COPY)
         hop_emulator_ways(program->emulator, what, step->ways);
     program->timed = program->timed || what->at_s > 0;
@@ -157,7 +178,7 @@ static void add_waits(struct hop_program *program)
         const struct hop_run_op *run = &program->layout.ops[step->op];
         const struct hop_op *op = hop_schedule_op(program->schedule, step->op);
         step->first_wait = program->wait_count;
-        if (step->kind == HOP_STEP_TAKE) /* its sender has waited for all else */
+        if (step->kind == HOP_STEP_TAKE || step->kind == HOP_STEP_TAKE_RELAYED) /* its sender has waited for all else */
             continue;
         for (uint32_t a = 0; a < run->after_count; a++)
             wait_end(program, program->layout.after[run->after_first + a], hop_program_is_queued(program, step->op));
@@ -185,7 +206,7 @@ static void add_leave(struct hop_program *program)
         bool touches = false;
         for (uint32_t p = 0; p < run->reads + run->writes && !touches; p++)
             touches = hop_layout_rank(layout, run, p) == rank;
-        if (touches && run->ends_at != rank && !covered[i] && !run->crosses)
+        if (touches && run->ends_at != rank && !covered[i] && !run->crosses && !run->relayed)
             add_wait(program, HOP_WAIT_FLAG, program->flag_of[i], run->ends_at, false);
     }
     program->leave_count = program->wait_count - program->first_leave;
@@ -203,6 +224,7 @@ void hop_program_compile(struct hop_program *program)
         program->queues[q] = hop_program_alloc(program, count, sizeof(uint32_t));
     if (!hop_program_is_fine(program))
         return;
+    find_relayed(program);
     number_flags(program);
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_run_op *run = &program->layout.ops[i];

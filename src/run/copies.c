@@ -37,7 +37,10 @@ size_t hop_copies_shared_size(const struct hop_program *program)
 static bool is_between(const struct hop_program *program, uint32_t op)
 {
     const struct hop_run_op *run = &program->layout.ops[op];
-    return hop_schedule_op(program->schedule, op)->kind == HOP_OP_COPY && run->owner != run->leader && !run->crosses;
+    bool pair = run->owner == hop_layout_rank(&program->layout, run, 0) ||
+                run->owner == hop_layout_rank(&program->layout, run, run->reads);
+    return hop_schedule_op(program->schedule, op)->kind == HOP_OP_COPY && run->owner != run->leader && !run->crosses &&
+           (program->mapped || (pair && hop_program_reaches(program, op)));
 }
 
 static bool is_out(const struct hop_program *program, uint32_t op)

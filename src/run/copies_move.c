@@ -46,6 +46,7 @@ void hop_copies_request(struct hop_program *program, struct hop_run_step *step)
 {
     struct hop_copies_state *c = program->copies;
     uint32_t copy = c->number[step->op];
+    step->came = 0;
     c->flights[c->flight_count++] = (struct flight){.step = step, .copy = copy};
     atomic_store_explicit(&c->words[copy], word_of(program, HOP_COPY_RTS), memory_order_release);
 }
@@ -55,6 +56,64 @@ void hop_copies_request(struct hop_program *program, struct hop_run_step *step)
 static const unsigned assigned_state[] = {HOP_COPY_IPC_ASGN, HOP_COPY_HS_ASGN};
 static const unsigned begun_state[] = {HOP_COPY_IPC_INIT, HOP_COPY_HS_INIT};
 static const unsigned completed_state[] = {HOP_COPY_IPC_CMP, HOP_COPY_HS_CMP};
+
+/* Queued: whether what an event stands behind has ended; immediate: it has. */
+static bool has_ended(struct hop_program *program, struct hop_event *event)
+{
+    bool ended = program->immediate;
+    return ended || (HOP_DEVICE(program, query, event, &ended) && ended);
+}
+
+/* ---- staged: by this rank alone, or, where both ranks take part, by relay: then who has the bytes sends them ---- */
+
+static bool has_the_bytes(const struct hop_program *program, uint32_t op)
+{
+    return hop_layout_rank(&program->layout, &program->layout.ops[op], 0) == program->team->rank;
+}
+
+/* Whether packets of it are under way. */
+static bool has_packets(struct hop_program *program, struct flight *flight)
+{
+    struct hop_run_step *step = flight->step;
+    if (program->relay)
+        return has_the_bytes(program, step->op) ? !hop_relay_is_quiet(program, step->op) : step->arriving > 0;
+    for (unsigned slot = 0; slot < 2; slot++)
+        flight->slots[slot] = flight->slots[slot] && !has_ended(program, program->staging_events[2 + slot]);
+    return flight->slots[0] || flight->slots[1];
+}
+
+/* No further packets; those under way go on. */
+static void stop_sending(struct hop_program *program, struct flight *flight)
+{
+    if (program->relay && has_the_bytes(program, flight->step->op))
+        hop_relay_want(program, flight->step->op, flight->step, false);
+}
+
+/* In two slots, so that the next packet is queued while one is under way. The way in has a stream that no peer copy is on,
+ * where there is another one: one that stalls is not in its way. Whether all is there. */
+static bool advance_staged(struct hop_program *program, struct flight *flight)
+{
+    struct hop_run_step *step = flight->step;
+    if (program->relay) {
+        if (!has_the_bytes(program, step->op))
+            return step->came == step->bytes && step->arriving == 0;
+        hop_relay_want(program, step->op, step, true);
+        return hop_relay_is_through(program, step->op);
+    }
+    bool under_way = has_packets(program, flight);
+    if (flight->moved == step->bytes)
+        return !under_way;
+    unsigned out = program->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE,
+             in = !program->immediate && program->copy_streams > 1 ? program->copy_streams - 1 : out;
+    for (int i = 0; i < 2 && !flight->slots[flight->slot] && flight->moved < step->bytes; i++) {
+        flight->moved += hop_step_packet(program, step, flight->moved, flight->slot, in, out);
+        flight->slots[flight->slot] = !program->immediate;
+        flight->slot = !flight->slot;
+        if (program->immediate)
+            break; /* the word is looked at between two packets */
+    }
+    return false;
+}
 
 /* Takes a new assignment from the word. */
 static void hear_leader(struct hop_program *program, struct flight *flight)
@@ -71,32 +130,21 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     }
     flight->again = flight->assigned;
     flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
-    if (flight->again && !program->immediate && (flight->mechanism == HOP_PEER ? flight->begun : flight->packet))
+    if (flight->again && (flight->mechanism == HOP_PEER ? flight->begun : has_packets(program, flight)))
         flight->late[flight->mechanism] = true; /* and stays so, however often it is sent again */
+    if (flight->again && flight->mechanism == HOP_STAGED)
+        stop_sending(program, flight);
     if (flight->again)
         HOP_SHARED_TWICE(flight->step->places[program->launch & 1][1], flight->step->bytes,
                          "a copy sent again another way: the bytes of one source, and its end waits for both");
     flight->assigned = true;
-    flight->begun = flight->packet = false;
+    flight->begun = false;
     flight->moved = 0;
     flight->mechanism = mechanism;
     flight->assigned_s = hop_now_s();
 }
 
-/* Queued: whether what an event stands behind has ended; immediate: it has. */
-static bool has_ended(struct hop_program *program, struct hop_event *event)
-{
-    bool ended = program->immediate;
-    return ended || (HOP_DEVICE(program, query, event, &ended) && ended);
-}
-
-static bool staging_is_through(struct hop_program *program)
-{
-    return has_ended(program, program->staging_events[2]);
-}
-
-/* Whether its data is there. Packets are queued on the stream for reductions, so that a stalled peer copy is not in
- * their way. */
+/* Whether its data is there. */
 static bool advance(struct hop_program *program, struct flight *flight)
 {
     struct hop_run_step *step = flight->step;
@@ -115,22 +163,14 @@ static bool advance(struct hop_program *program, struct flight *flight)
     }
     if (flight->mechanism == HOP_PEER)
         return has_ended(program, step->event) && hop_program_is_fine(program);
-    if (flight->packet && !staging_is_through(program))
-        return false;
-    flight->packet = false;
-    if (flight->moved == step->bytes)
-        return true;
-    unsigned stream = program->immediate ? HOP_STREAM_NOW : HOP_STREAM_COMPUTE;
-    flight->moved += hop_step_packet(program, step, flight->moved, 0, stream, stream);
-    flight->packet = !program->immediate;
-    return false;
+    return advance_staged(program, flight);
 }
 
 /* What was overtaken has begun, and must end before the launch does: by either mechanism, if it was sent again twice. */
-static bool late_ended(struct hop_program *program, const struct flight *flight)
+static bool late_ended(struct hop_program *program, struct flight *flight)
 {
     return (!flight->late[HOP_PEER] || has_ended(program, flight->step->event)) &&
-           (!flight->late[HOP_STAGED] || staging_is_through(program));
+           (!flight->late[HOP_STAGED] || !has_packets(program, flight));
 }
 
 static void take_way(struct hop_program *program, const struct flight *flight, enum hop_mechanism by)
@@ -140,17 +180,21 @@ static void take_way(struct hop_program *program, const struct flight *flight, e
     record->resent = flight->again && by == flight->mechanism;
 }
 
-/* Whether it has ended. *staging_used: one staged copy at a time, there is one packet's room. A peer copy that was
+/* Whether it has ended. *staging_used: one staged copy at a time, there is room for one's packets. A peer copy that was
  * overtaken may have brought the data before the staged one in its place has: then the rest of that is dropped. */
 static bool move_flight(struct hop_program *program, struct flight *flight, bool *staging_used)
 {
     hear_leader(program, flight);
     bool staged = flight->mechanism == HOP_STAGED;
-    bool ended = flight->overtaken && staged && !flight->packet && has_ended(program, flight->step->event);
-    enum hop_mechanism by = ended ? HOP_PEER : flight->mechanism;
-    if (!ended && flight->assigned && !(staged && *staging_used))
+    bool brought = flight->overtaken && staged && has_ended(program, flight->step->event), ended = false;
+    enum hop_mechanism by = brought ? HOP_PEER : flight->mechanism;
+    if (brought) {
+        stop_sending(program, flight);
+        ended = !has_packets(program, flight);
+    } else if (flight->assigned && !(staged && *staging_used)) {
         ended = advance(program, flight);
-    *staging_used = *staging_used || (staged && flight->packet);
+    }
+    *staging_used = *staging_used || (staged && !program->relay && (flight->slots[0] || flight->slots[1]));
     if (!ended || !late_ended(program, flight) || !hop_program_is_fine(program))
         return false;
     unsigned from = flight->begun ? begun_state[flight->mechanism] : assigned_state[flight->mechanism];
@@ -244,9 +288,22 @@ static void lead_copies(struct hop_program *program, bool *moved)
     }
 }
 
+/* The bytes of some copies that this rank leads are its own: it sends them while their ranks want them staged. */
+static void send_led(struct hop_program *program)
+{
+    const struct lead *lead = &program->copies->lead;
+    for (uint32_t i = 0; i < lead->count[0] + lead->count[1]; i++) {
+        uint32_t op = program->copies->copies[lead->copies[i]].op;
+        if (has_the_bytes(program, op))
+            hop_relay_want(program, op, NULL, state_in(program, lead->copies[i]) == HOP_COPY_HS_INIT);
+    }
+}
+
 void hop_copies_progress(struct hop_program *program, bool *moved)
 {
     struct hop_copies_state *c = program->copies;
+    if (!c->row && program->relay)
+        send_led(program);
     if (!c->row && c->lead.stage < 2)
         lead_copies(program, moved);
     if (!c->row && c->flight_count)

@@ -15,7 +15,8 @@ struct flight {
     uint32_t copy;
     enum hop_mechanism mechanism;
     bool assigned, begun, again;
-    bool packet;                    /* queued: one packet is under way */
+    bool slots[2];                  /* queued: a packet of it is under way through that slot of the host buffer */
+    unsigned slot;                  /* of its next packet */
     bool late[HOP_MECHANISM_COUNT]; /* queued: by mechanism, something of it was overtaken and may be under way still */
     bool overtaken;                 /* a peer copy that began was; it may end first all the same */
     double assigned_s;

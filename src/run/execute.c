@@ -81,8 +81,9 @@ static void say_begun(struct hop_program *program, struct hop_run_step *step)
     hop_team_beat(program->team);
     if (program->records || step->kind == HOP_STEP_WORK)
         step->start_s = hop_now_s();
-    if (program->spans)
-        step->span_s[1] = step->legs_s[1][1] = 0;
+    step->span_s[1] = 0;
+    if (step->kind != HOP_STEP_TAKE_RELAYED) /* which may be there already */
+        step->legs_s[1][1] = 0;
     if (step->op == program->fault_op)
         (void)raise(program->fault_signal);
     if (program->remote)
@@ -91,7 +92,7 @@ static void say_begun(struct hop_program *program, struct hop_run_step *step)
 
 static void raise_begun(struct hop_program *program, const struct hop_run_step *step)
 {
-    if (step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE)
+    if (step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE && step->kind != HOP_STEP_TAKE_RELAYED)
         atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch, memory_order_release);
 }
 
@@ -109,7 +110,10 @@ static void begin_step(struct hop_program *program, struct hop_run_step *step)
         hop_step_copy(program, step);
     } else if (step->kind == HOP_STEP_SEND) {
         hop_remote_send(program, step);
-    } else if (step->kind == HOP_STEP_WORK || step->kind == HOP_STEP_TAKE) {
+    } else if (step->kind == HOP_STEP_WORK || step->kind == HOP_STEP_TAKE || step->kind == HOP_STEP_TAKE_RELAYED) {
+        flies = true;
+    } else if (step->kind == HOP_STEP_RELAY) {
+        hop_relay_send(program, step);
         flies = true;
     } else if (step->kind == HOP_STEP_CHOSEN) {
         hop_copies_request(program, step);
@@ -143,7 +147,8 @@ static void serve(struct hop_program *program, uint32_t queue, bool any, bool *m
 
 static bool has_landed(struct hop_program *program, const struct hop_run_step *step)
 {
-    bool ended = step->kind == HOP_STEP_TAKE ? step->arrived == program->launch : false;
+    bool takes = step->kind == HOP_STEP_TAKE || step->kind == HOP_STEP_TAKE_RELAYED || step->kind == HOP_STEP_RELAY;
+    bool ended = takes && step->arrived >= program->launch;
     if (step->kind == HOP_STEP_WORK)
         ended = hop_now_s() - step->start_s >= step->duration_s;
     if (step->event && !HOP_DEVICE(program, query, step->event, &ended))
@@ -187,6 +192,8 @@ static void go_round(struct hop_program *program)
         }
         if (program->remote)
             hop_remote_progress(program, &moved);
+        if (program->relay)
+            hop_relay_progress(program, &moved);
         if (program->flying_count)
             land(program, &moved);
         if (program->copies)
@@ -210,6 +217,8 @@ static void enter(struct hop_program *program)
         program->queue_next[q] = 0;
     for (uint32_t s = 0; s < program->step_count; s++)
         program->steps[s].next_wait = 0;
+    if (program->relay)
+        hop_relay_enter(program);
     if (program->copies)
         hop_copies_begin(program);
     struct hop_attendance *seat = &program->seats[program->team->local];

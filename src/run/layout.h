@@ -30,6 +30,7 @@ struct hop_run_op {
     uint32_t before;  /* the operation before it in its owner's queue, where that has an order; else HOP_NONE */
     uint32_t begins_at, ends_at; /* ranks: the owner; of a copy between machines who has the bytes, and who gets them */
     bool crosses;                /* from one machine to another; hop_layout_place says it */
+    bool relayed;                /* between two ranks of a machine that both take part, as when it crosses */
     uint32_t first;   /* into places: what it reads, then what it writes */
     uint32_t reads, writes;
     uint32_t after_first, after_count; /* into after: operations that must have ended, messages resolved */

@@ -12,21 +12,6 @@
 
 /* ---- the device ---- */
 
-/* The number in "gpu3" or "node0.gpu3"; without one, the rank's place on its machine. */
-static uint32_t device_number(const struct hop_program *program)
-{
-    const struct hop_layout *layout = &program->layout;
-    for (uint32_t b = 0; b < layout->buffer_count; b++) {
-        const struct hop_run_buffer *buffer = &layout->buffers[b];
-        const char *end = buffer->device + strlen(buffer->device), *digits = end;
-        while (digits > buffer->device && digits[-1] >= '0' && digits[-1] <= '9')
-            digits--;
-        if (buffer->rank == program->team->rank && *digits && strncmp(buffer->device, "rank", 4) != 0)
-            return (uint32_t)strtoul(digits, NULL, 10);
-    }
-    return program->team->local;
-}
-
 static enum hop_status find_device(struct hop_program *program, uint32_t *count, struct hop_diag *diag)
 {
     const struct hop_device_facts *facts;
@@ -48,10 +33,11 @@ static void open_device(struct hop_program *program)
     (void)HOP_TRY(program, find_device(program, &count, &program->failure));
     if (program->options.emulate)
         (void)HOP_TRY(program, hop_emulator_create(program, &program->emulator, &options.emulation, &program->failure));
-    options.index = device_number(program) % count;
+    hop_program_seek(program, count, &options);
     if (!HOP_TRY(program, program->ops->open(&options, &program->device, &program->failure)))
         return;
     program->ops->properties(program->device, &properties);
+    hop_numa_bind(properties.numa, &program->binding);
     program->immediate = properties.immediate && program->options.engines == 0;
     program->mapped = properties.mapped;
     program->copy_streams = properties.copy_streams;
@@ -89,12 +75,15 @@ static void build(struct hop_program *program)
                                         program->layout.ranks, team->size));
     (void)HOP_TRY(program, hop_layout_place(&program->layout, team->node_of, diag));
     open_device(program);
+    hop_program_reach(program);
     hop_copies_create(program);
     hop_program_find_fault(program);
     hop_program_compile(program);
     hop_team_expect(team, longest_pause_s(program));
     hop_tiny_find(program);
     hop_program_share(program);
+    if (hop_program_is_fine(program))
+        hop_relay_create(program);
     if (team->nodes > 1)
         hop_remote_create(program);
     (void)HOP_TRY(program, hop_team_barrier(team, diag));
@@ -173,7 +162,8 @@ void hop_program_destroy(struct hop_program *program)
                    program->layout.rank_bytes ? hop_program_bytes(program) + program->team->local_size * MAPPING : 0);
     hop_remote_destroy(program);
     bool lost = program->team->failed || (program->bases && hop_team_lost(program->team) >= 0);
-    if (program->device && lost && program->ops->abandon != program->ops->close) {
+    bool abandoned = program->device && lost && program->ops->abandon != program->ops->close;
+    if (abandoned) {
         program->ops->abandon(program->device);
         program->staging = NULL; /* a copy may be under way there */
     } else if (program->device) { /* its events go with it */
@@ -182,14 +172,21 @@ void hop_program_destroy(struct hop_program *program)
             program->ops->unregister_host(program->device, program->staging);
         program->ops->close(program->device);
     }
+    hop_relay_destroy(program, abandoned);
     hop_copies_destroy(program);
     hop_emulator_destroy(program->emulator);
     hop_shared_finish(&program->shared);
     hop_team_allow(program->team, 0);
     hop_layout_finish(&program->layout);
     hop_arena_finish(&program->arena);
+    hop_numa_release(&program->binding);
     free(program->staging);
     free(program);
+}
+
+const char *hop_program_note(const struct hop_program *program)
+{
+    return program->note[0] ? program->note : NULL;
 }
 
 /* ---- buffers ---- */

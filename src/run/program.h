@@ -24,6 +24,7 @@
 #ifndef HOP_RUN_PROGRAM_H
 #define HOP_RUN_PROGRAM_H
 
+#include "base/numa.h"
 #include "device/device.h"
 #include "run/hooks.h"
 #include "run/layout.h"
@@ -69,9 +70,11 @@ enum hop_run_kind {
     HOP_STEP_CHOSEN, /* the leader assigns one of the two */
     HOP_STEP_REDUCE,
     HOP_STEP_WORK,
-    HOP_STEP_NOTHING, /* a receive: ends with what it waits for */
-    HOP_STEP_SEND,    /* to another machine */
-    HOP_STEP_TAKE     /* from another machine */
+    HOP_STEP_NOTHING,     /* a receive: ends with what it waits for */
+    HOP_STEP_SEND,        /* to another machine */
+    HOP_STEP_TAKE,        /* from another machine */
+    HOP_STEP_RELAY,       /* through memory of the host: out of this rank's device, */
+    HOP_STEP_TAKE_RELAYED /* and into that of the rank for which it is */
 };
 
 struct hop_run_step {
@@ -94,7 +97,9 @@ struct hop_run_step {
     double start_s;
     double span_s[2];    /* start and end by who does it, a stream or the emulated links; end 0: not known */
     double legs_s[2][2]; /* staged: of the first packet's way in and the last one's out; reduce: of marks around it */
-    uint64_t arrived;    /* from another machine: the launch of which all bytes are there */
+    uint64_t arrived;    /* from another machine, relayed: the launch of which all bytes are there, or out of here */
+    uint64_t came;       /* relayed to here: bytes of the launch at hand that are there */
+    uint32_t arriving;   /* packets of it that are under way to the device */
 };
 
 struct hop_program {
@@ -114,10 +119,16 @@ struct hop_program {
     unsigned copy_streams;
     struct hop_emulator *emulator; /* NULL: none */
     void *memory;                  /* this rank's */
-    void **bases;                  /* per rank; NULL: not reached */
-    void *staging;                 /* host memory, two packets */
+    struct hop_numa_binding binding; /* of the thread that made the program, while it lasts */
+    bool *reach;             /* per two local ranks: the first one's device may touch the other's memory; NULL: all
+                                    * may */
+    char note[256];          /* see hop_program_note; "": there is none */
+    void **bases;            /* per rank; NULL: not mapped here */
+    struct hop_relay *relay; /* copies through host memory that two ranks do; NULL: none */
+    void *staging;           /* host memory, two packets, for those that one does */
     struct hop_event *staging_events[4]; /* a packet is in slot 0, in slot 1; it has left slot 0, slot 1 */
-    uint64_t packet_bytes; /* that there is room for */
+    uint64_t packet_bytes;               /* of those that the schedule says nothing of */
+    uint64_t slot_bytes;                 /* room of a packet in staging */
 
     struct hop_shared shared; /* of the program, on this machine */
     struct hop_attendance *seats; /* per local rank */
@@ -199,6 +210,15 @@ enum hop_status hop_program_agree(const struct hop_program *program, struct hop_
 /* hooks.c: what hooks.fault says is to happen. Refused where nothing would come of it. */
 void hop_program_find_fault(struct hop_program *program);
 
+/* reach.c: devices of this machine. Before it is opened: which one, of so many. */
+void hop_program_seek(struct hop_program *program, uint32_t count, struct hop_device_options *options);
+/* Once all are open: who reaches whom. Refused: reductions of memory that is not reached. */
+void hop_program_reach(struct hop_program *program);
+/* Whether the rank that is to perform it reaches all memory that it touches. */
+bool hop_program_reaches(const struct hop_program *program, uint32_t op);
+/* Whether this rank's device may touch what another one's device has, both on this machine. */
+bool hop_program_reaches_rank(const struct hop_program *program, uint32_t rank);
+
 /* copies.c: which copies have a mechanism that is not the schedule's. */
 /* Without any completion: hop_choice_stalled; twice as long after each that follows another. */
 #define HOP_COPIES_STALL_S 0.05
@@ -210,6 +230,8 @@ bool hop_copies_is_staged(const struct hop_program *program, uint32_t op); /* by
 
 /* compile.c: steps, waits and flags. */
 void hop_program_compile(struct hop_program *program);
+/* Bytes of a packet of a copy that goes staged, the same on every rank. */
+uint64_t hop_program_packet(const struct hop_program *program, uint32_t op);
 /* Whether it runs on a device's streams, so that its flag may come before its end. */
 bool hop_program_is_queued(const struct hop_program *program, uint32_t op);
 
@@ -220,6 +242,22 @@ void *hop_tiny_address(const struct hop_program *program, const struct hop_run_p
 
 /* program_share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
 void hop_program_share(struct hop_program *program);
+/* Where the p-th place of an operation lies, in even and odd launches; NULL: in memory that is not mapped here. */
+void *hop_program_place(const struct hop_program *program, uint32_t op, uint32_t p, int parity);
+
+/* relay.c: copies that two ranks of a machine do, the one whose device has the bytes and the one whose device gets them,
+ * through memory of the host. A copy whose mechanism is chosen while it runs goes on while it is wanted. */
+void hop_relay_create(struct hop_program *program);
+/* abandoned: what was registered stays where it is. */
+void hop_relay_destroy(struct hop_program *program, bool abandoned);
+void hop_relay_enter(struct hop_program *program);                           /* a launch */
+void hop_relay_send(struct hop_program *program, struct hop_run_step *step); /* HOP_STEP_RELAY */
+/* Of a chosen one whose bytes this rank has; step: its own, or NULL. */
+void hop_relay_want(struct hop_program *program, uint32_t op, struct hop_run_step *step, bool wanted);
+/* Of a chosen one that this rank sent: whether what it sent has all been taken; and whether that was everything. */
+bool hop_relay_is_quiet(const struct hop_program *program, uint32_t op);
+bool hop_relay_is_through(const struct hop_program *program, uint32_t op);
+void hop_relay_progress(struct hop_program *program, bool *moved);
 /* Bytes of buffers of all ranks on this machine. */
 uint64_t hop_program_bytes(const struct hop_program *program);
 

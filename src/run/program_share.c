@@ -50,23 +50,41 @@ static void find_room(struct hop_program *program)
     (void)HOP_TRY(program, hop_team_barrier_local(program->team, &program->failure));
 }
 
+/* Whose memory this rank's operations touch; for its own: whether any of another one does. */
+static bool *find_touched(struct hop_program *program)
+{
+    const struct hop_layout *layout = &program->layout;
+    const uint32_t own = program->team->rank;
+    bool *touched = hop_program_alloc(program, program->team->size, sizeof *touched);
+    for (uint32_t i = 0; touched && i < layout->op_count; i++) {
+        const struct hop_run_op *run = &layout->ops[i];
+        for (uint32_t p = 0; !run->crosses && !run->relayed && p < run->reads + run->writes; p++) {
+            uint32_t rank = hop_layout_rank(layout, run, p);
+            touched[rank] = touched[rank] || (run->owner != rank && (run->owner == own || rank == own));
+        }
+    }
+    return touched;
+}
+
 static void share_memory(struct hop_program *program)
 {
     struct hop_team *team = program->team;
     uint64_t bytes = team->rank < program->layout.ranks ? program->layout.rank_bytes[team->rank] : 0;
     struct hop_device_handle mine = {{0}}, *all = hop_program_alloc(program, team->local_size, sizeof *all);
     program->bases = hop_program_alloc(program, team->size, sizeof *program->bases);
+    const bool *touched = find_touched(program);
     find_room(program);
     hop_team_allow(team, bytes);
     (void)HOP_DEVICE(program, allocate, bytes ? bytes : 1, &program->memory);
     hop_team_allow(team, 0);
-    (void)HOP_DEVICE(program, export_memory, program->memory, &mine);
+    if (hop_program_is_fine(program) && touched[team->rank])
+        (void)HOP_DEVICE(program, export_memory, program->memory, &mine);
     (void)HOP_TEAM(program, hop_team_exchange, &mine, all, sizeof mine);
     for (uint32_t l = 0; hop_program_is_fine(program) && l < team->local_size; l++) {
         uint32_t rank = team->rank_of[l];
         if (l == team->local)
             program->bases[rank] = program->memory;
-        else if (rank < program->layout.ranks && program->layout.rank_bytes[rank] > 0)
+        else if (touched[rank])
             (void)HOP_DEVICE(program, import_memory, &all[l], &program->bases[rank]);
         hop_team_beat(team);
     }
@@ -79,37 +97,78 @@ static void make_staging(struct hop_program *program)
 {
     bool needed = false;
     for (uint32_t s = 0; s < program->step_count; s++)
-        needed = needed || program->steps[s].kind == HOP_STEP_STAGED || program->steps[s].kind == HOP_STEP_CHOSEN;
+        needed = needed || program->steps[s].kind == HOP_STEP_STAGED ||
+                 (program->steps[s].kind == HOP_STEP_CHOSEN && program->mapped);
     if (!needed || !hop_program_is_fine(program))
         return;
-    program->staging = aligned_alloc(4096, (2 * program->packet_bytes + 4095) / 4096 * 4096);
+    program->staging = aligned_alloc(4096, (2 * program->slot_bytes + 4095) / 4096 * 4096);
     if (!program->staging)
         (void)hop_fail_memory(&program->failure);
-    (void)HOP_DEVICE(program, register_host, program->staging, 2 * program->packet_bytes);
+    else /* its pages are where this thread is */
+        memset(program->staging, 0, 2 * program->slot_bytes);
+    (void)HOP_DEVICE(program, register_host, program->staging, 2 * program->slot_bytes);
     for (size_t e = 0; !program->immediate && e < HOP_COUNT(program->staging_events); e++)
         (void)HOP_DEVICE(program, create_event, &program->staging_events[e]);
 }
 
 /* ---- events ---- */
 
-/* Every queued step has an event; those of flags are handed to the ranks that await them. */
+/* Operations whose events other ranks' streams await. */
+static bool *find_awaited(struct hop_program *program)
+{
+    const struct hop_layout *layout = &program->layout;
+    bool *awaited = hop_program_alloc(program, layout->op_count, sizeof *awaited);
+    for (uint32_t i = 0; awaited && i < layout->op_count; i++) {
+        const struct hop_run_op *run = &layout->ops[i];
+        for (uint32_t a = 0; hop_program_is_queued(program, i) && a < run->after_count; a++) {
+            uint32_t other = layout->after[run->after_first + a];
+            awaited[other] = awaited[other] ||
+                             (hop_program_is_queued(program, other) && layout->ops[other].ends_at != run->begins_at);
+        }
+    }
+    return awaited;
+}
+
+/* An event that cannot be shared, since drivers have room for some only, or with that device, is done without: its end is
+ * told by the flag, as if it was of no stream. */
+static bool is_shared(struct hop_program *program, enum hop_status status, const struct hop_diag *diag)
+{
+    if (status != HOP_OK && status != HOP_ERR_MEMORY && status != HOP_ERR_UNSUPPORTED)
+        program->failure = *diag;
+    return status == HOP_OK;
+}
+
+static void import_event(struct hop_program *program, struct hop_run_wait *wait)
+{
+    static const struct hop_device_handle none;
+    const struct hop_device_handle *handle = &program->handles[wait->index];
+    struct hop_diag diag = {0};
+    wait->queued = memcmp(handle, &none, sizeof none) != 0 && hop_program_reaches_rank(program, wait->owner) &&
+                   is_shared(program, program->ops->import_event(program->device, handle, &wait->event, &diag), &diag);
+}
+
+/* Every queued step has an event; those of flags are handed to the ranks whose streams await them. */
 static void share_events(struct hop_program *program)
 {
     if (program->immediate)
         return;
-    for (uint32_t s = 0; s < program->step_count; s++) {
+    const bool *awaited = find_awaited(program);
+    for (uint32_t s = 0; s < program->step_count && hop_program_is_fine(program); s++) {
         struct hop_run_step *step = &program->steps[s];
+        struct hop_diag diag = {0};
         if (!hop_program_is_queued(program, step->op) && step->kind != HOP_STEP_CHOSEN)
             continue;
-        (void)HOP_DEVICE(program, create_event, &step->event);
-        if (step->flag != HOP_NONE && step->kind != HOP_STEP_CHOSEN)
-            (void)HOP_DEVICE(program, export_event, step->event, &program->handles[step->flag]);
+        if (HOP_DEVICE(program, create_event, &step->event) && awaited[step->op] &&
+            !is_shared(program,
+                       program->ops->export_event(program->device, step->event, &program->handles[step->flag], &diag),
+                       &diag))
+            memset(&program->handles[step->flag], 0, sizeof *program->handles);
     }
     (void)HOP_TRY(program, hop_team_barrier_local(program->team, &program->failure));
-    for (uint32_t w = 0; w < program->wait_count; w++) {
+    for (uint32_t w = 0; w < program->wait_count && hop_program_is_fine(program); w++) {
         struct hop_run_wait *wait = &program->waits[w];
         if (wait->queued && wait->kind == HOP_WAIT_FLAG)
-            (void)HOP_DEVICE(program, import_event, &program->handles[wait->index], &wait->event);
+            import_event(program, wait);
         else if (wait->queued && wait->kind == HOP_WAIT_STEP)
             wait->event = program->steps[wait->index].event;
     }
@@ -119,8 +178,9 @@ static void share_events(struct hop_program *program)
 
 /* ---- addresses ---- */
 
-static void *address_of(const struct hop_program *program, uint32_t op, const struct hop_run_place *place, int parity)
+void *hop_program_place(const struct hop_program *program, uint32_t op, uint32_t p, int parity)
 {
+    const struct hop_run_place *place = &program->layout.places[program->layout.ops[op].first + p];
     const struct hop_run_buffer *buffer = &program->layout.buffers[place->buffer];
     char *base = program->bases[buffer->rank];
     void *tiny = hop_tiny_address(program, place, hop_schedule_op(program->schedule, op)->bytes, parity);
@@ -136,12 +196,13 @@ static void find_addresses(struct hop_program *program)
         for (int parity = 0; parity < 2; parity++) {
             step->places[parity] = hop_program_alloc(program, run->reads + run->writes, sizeof(void *));
             for (uint32_t p = 0; hop_program_is_fine(program) && p < run->reads + run->writes; p++)
-                step->places[parity][p] =
-                    address_of(program, step->op, &program->layout.places[run->first + p], parity);
+                step->places[parity][p] = hop_program_place(program, step->op, p, parity);
         }
         if (step->queue == HOP_QUEUE_COPY && !program->immediate &&
             step->kind != HOP_STEP_STAGED) /* whose packets take stream 0 */
-            step->stream = copies++ % program->copy_streams;
+            step->stream = copies++ % (step->kind == HOP_STEP_CHOSEN && program->copy_streams > 1 && program->mapped
+                                           ? program->copy_streams - 1 /* the last is for packets */
+                                           : program->copy_streams);
     }
 }
 

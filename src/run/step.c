@@ -35,7 +35,7 @@ static void take_record(struct hop_program *program, struct hop_run_step *step)
     record->start_s = step->start_s;
     record->end_s = step->kind == HOP_STEP_NOTHING ? step->start_s : hop_now_s();
     if (step->kind != HOP_STEP_CHOSEN)
-        record->via = step->kind == HOP_STEP_STAGED;
+        record->via = step->kind == HOP_STEP_STAGED || step->kind == HOP_STEP_TAKE_RELAYED;
     join_legs(step);
     if (step->kind == HOP_STEP_WORK && program->emulator) {
         step->span_s[0] = step->start_s;
@@ -52,6 +52,8 @@ void hop_step_end(struct hop_program *program, struct hop_run_step *step)
 {
     step->ended = program->launch;
     program->ended_count++;
+    if (step->kind == HOP_STEP_RELAY) /* ends where it is taken, here only the sending has */
+        return;
     if (program->records)
         take_record(program, step);
     if (step->kind == HOP_STEP_SEND)
@@ -91,7 +93,7 @@ uint64_t hop_step_packet(struct hop_program *program, struct hop_run_step *step,
 {
     void **places = step->places[program->launch & 1];
     struct hop_event *there = program->staging_events[slot], *left = program->staging_events[2 + slot];
-    char *staging = (char *)program->staging + slot * program->packet_bytes;
+    char *staging = (char *)program->staging + slot * program->slot_bytes;
     uint64_t rest = step->bytes - at, bytes = rest < step->packet_bytes ? rest : step->packet_bytes;
     bool first = program->spans && at == 0;
     const struct hop_device_copy read = {staging, (const char *)places[0] + at, bytes, step->ways[HOP_LEG_IN],

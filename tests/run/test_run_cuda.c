@@ -7,6 +7,7 @@
  * Ranks are processes here, each with a driver of its own.
  */
 #include "run/hooks.h"
+#include "run/program.h"
 #include "run_test.h"
 
 #include <dlfcn.h>
@@ -29,7 +30,9 @@ static int choose_the_stand_in(void **state)
     (void)state;
     bool fine = file >= 0 && write(file, magic, sizeof magic) == (ssize_t)sizeof magic && close(file) == 0;
     return fine && setenv("HOPCAST_CUDA_LIBRARY", TEST_FAKE_CUDA, 1) == 0 &&
-                   setenv("HOPCAST_CUDA_KERNELS", kernels, 1) == 0 && setenv("HOPCAST_FAKE_CUDA_DELAY", "60", 1) == 0
+                   setenv("HOPCAST_CUDA_KERNELS", kernels, 1) == 0 &&
+                   setenv("HOPCAST_HIP_LIBRARY", TEST_FAKE_CUDA, 1) == 0 &&
+                   setenv("HOPCAST_HIP_KERNELS", kernels, 1) == 0 && setenv("HOPCAST_FAKE_CUDA_DELAY", "60", 1) == 0
                ? 0
                : -1;
 }
@@ -40,12 +43,31 @@ static int forget_the_stand_in(void **state)
     return unlink(kernels);
 }
 
+/* A machine of some kind: the stand-in's variables, "" for none. */
+struct machine {
+    const char *refused, *late, *events, *shared;
+    bool hidden; /* each rank sees one device, that of its number in the order of bus ids */
+};
+
 /* Before the driver is first used: every rank has delays of its own. */
-static void seed_delays(const struct hop_team *team, unsigned seed)
+static void prepare_driver(const struct hop_team *team, unsigned seed, const struct machine *machine)
 {
     char text[32];
     (void)snprintf(text, sizeof text, "%u", seed * 1000 + hop_team_rank(team));
     (void)setenv("HOPCAST_FAKE_CUDA_SEED", text, 1);
+    if (!machine)
+        return;
+    const char *const variables[][2] = {{"HOPCAST_FAKE_CUDA_REFUSED", machine->refused},
+                                        {"HOPCAST_FAKE_CUDA_LATE", machine->late},
+                                        {"HOPCAST_FAKE_CUDA_EVENTS", machine->events},
+                                        {"HOPCAST_FAKE_CUDA_SHARED", machine->shared}};
+    for (size_t v = 0; v < sizeof variables / sizeof variables[0]; v++) {
+        if (variables[v][1])
+            (void)setenv(variables[v][0], variables[v][1], 1);
+    }
+    (void)snprintf(text, sizeof text, "%u", hop_team_rank(team) ^ 1); /* as the stand-in's driver counts them */
+    if (machine->hidden)
+        (void)setenv("CUDA_VISIBLE_DEVICES", text, 1);
 }
 
 /* What was made of this process's driver and not given back; -1: unknown. */
@@ -56,6 +78,25 @@ static int live_objects(void)
     void *found = library ? dlsym(library, "fake_cuda_live") : NULL;
     memcpy(&live, &found, sizeof live);
     return live ? live() : -1;
+}
+
+/* GPUs of one processor, at those buses. */
+static struct hop_topology *machine_of(const char *const *buses, unsigned count)
+{
+    char text[4096];
+    struct hop_topology *topology;
+    int used =
+        snprintf(text, sizeof text,
+                 "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\" familyid=\"175\" "
+                 "modelid=\"1\">");
+    for (unsigned i = 0; i < count; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "<pci busid=\"0000:%s:00.0\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\">"
+                         "<gpu dev=\"%u\" sm=\"80\"/></pci>",
+                         buses[i], i);
+    used += snprintf(text + used, sizeof text - (size_t)used, "</cpu></system>");
+    CHECK(hop_topology_parse("machine.xml", text, (size_t)used, &topology, D));
+    return topology;
 }
 
 /* ---- collectives ---- */
@@ -72,6 +113,8 @@ struct many {
     struct one cases[MOST_CASES];
     uint32_t count, launches;
     unsigned seed;
+    const struct machine *machine;
+    const char *device;
     void (*between)(void);
 };
 
@@ -81,7 +124,7 @@ static void add(struct many *many, struct wanted w, const char *algorithm, uint6
     struct hop_diag diag;
     assert_true(many->count < MOST_CASES);
     struct one *c = &many->cases[many->count++];
-    options.device = "cuda";
+    options.device = many->device;
     *c = (struct one){.wanted = w, .options = options};
     (void)snprintf(c->what, sizeof c->what, "%s by %s, %u ranks, %llu of %s, placement %u, copies %d%s%s",
                    hop_collective_name(w.kind), algorithm, w.n, (unsigned long long)w.count, hop_type_name(w.type),
@@ -99,7 +142,7 @@ static int run_cases(struct hop_team *team, void *context)
 {
     const struct many *many = context;
     int wrong = 0;
-    seed_delays(team, many->seed);
+    prepare_driver(team, many->seed, many->machine);
     for (uint32_t c = 0; c < many->count; c++) {
         const struct one *one = &many->cases[c];
         uint64_t differ = 0;
@@ -136,6 +179,7 @@ static struct many *new_cases(uint32_t launches, unsigned seed)
     assert_non_null(many);
     many->launches = launches;
     many->seed = seed;
+    many->device = "cuda";
     return many;
 }
 
@@ -151,9 +195,10 @@ static struct hop_program_options ways(enum hop_copies copies, bool pipelined)
 }
 
 /* All algorithms of allreduce by all ways to copy; of the others each algorithm once. */
-static struct many *all_algorithms(uint32_t n)
+static struct many *all_algorithms(uint32_t n, const char *device, uint32_t placements)
 {
     struct many *many = new_cases(2, n);
+    many->device = device;
     uint32_t turn = n;
     char algorithm[64];
     for (unsigned kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
@@ -168,7 +213,7 @@ static struct many *all_algorithms(uint32_t n)
                                    .type = (enum hop_type)(turn % HOP_TYPE_COUNT),
                                    .reduce = (enum hop_reduce)(turn / 2 % HOP_REDUCE_COUNT),
                                    .in_place = turn / 3 % 2};
-                add(many, w, algorithm, turn % 4 ? 0 : 40, turn % 3,
+                add(many, w, algorithm, turn % 4 ? 0 : 40, placements == 1 ? 2 : turn % placements,
                     ways((enum hop_copies)(count > 1 ? copies : turn % (HOP_COPIES_DYNAMIC + 1)), turn / 2 % 2));
             }
         }
@@ -181,7 +226,43 @@ static void every_algorithm_gives_what_the_collective_is_defined_to(void **state
     (void)state;
     const uint32_t sizes[] = {3, 5, 2, 4, 1};
     for (uint32_t i = 0; i < soaked(5, REPEATED(3, 1)); i++)
-        run_and_finish(all_algorithms(sizes[i]), sizes[i]);
+        run_and_finish(all_algorithms(sizes[i], i % 2 ? "hip" : "cuda", 3), sizes[i]);
+}
+
+/* Pairs without access, one way or both, devices that a process does not see, streams that are late for milliseconds, and
+ * drivers that share no more than a few events: the same results, on a device each. */
+static void so_it_does_on_machines_that_refuse(void **state)
+{
+    static const struct machine machines[] = {{.refused = "sockets", .shared = "3"},
+                                              {.refused = "0>1,2>3,3>2,4>0", .late = "2000"},
+                                              {.hidden = true},
+                                              {.shared = "0"},
+                                              {.refused = "1>0,0>2", .events = "400", .late = "500"}};
+    static const char *const buses[] = {"07", "0f", "47", "4e", "87", "90", "b7", "bd"};
+    const uint32_t count = sizeof machines / sizeof machines[0];
+    struct hop_topology *topology = machine_of(buses, 8);
+    (void)state;
+    for (uint32_t i = 0; i < soaked(4 * count, count); i++) {
+        uint32_t n = soaked(2 + i % 7, i == 0 ? 6 : 3);
+        struct many *many = all_algorithms(n, i % 2 ? "cuda" : "hip", 1);
+        many->machine = &machines[i % count];
+        for (uint32_t c = 0; c < many->count; c++)
+            many->cases[c].options.machine = topology;
+        for (uint32_t c = 0, every = soaked(1, 5), kept = 0; c < many->count; c++) { /* a sample */
+            if ((c + i) % every == 0) {
+                struct one one = many->cases[kept];
+                many->cases[kept++] = many->cases[c];
+                many->cases[c] = one;
+            }
+            if (c + 1 == many->count) {
+                for (uint32_t left = kept; left < many->count; left++)
+                    hop_schedule_destroy(many->cases[left].schedule);
+                many->count = kept;
+            }
+        }
+        run_and_finish(many, n);
+    }
+    hop_topology_destroy(topology);
 }
 
 /* Now and then a rank stands still for a moment, so that others run ahead as far as they may. */
@@ -217,8 +298,10 @@ static void copies_end_when_one_mechanism_lags_or_stalls_altogether(void **state
 {
     static const double delays[][2] = {{INFINITY, 0}, {0, INFINITY}, {2e-3, 0}, {0, 2e-3}, {5e-4, 1e-3}};
     (void)state;
-    for (unsigned seed = 1; seed <= 2; seed++) {
+    static const struct machine refusing = {.refused = "0>1,1>0", .late = "1000"};
+    for (unsigned seed = 1; seed <= soaked(12, 3); seed++) {
         struct many *many = new_cases(2, seed);
+        many->machine = seed % 3 ? NULL : &refusing;
         for (size_t d = 0; d < sizeof delays / sizeof delays[0]; d++) {
             struct wanted w = {HOP_COLLECTIVE_ALLREDUCE, 4, 0, 300, HOP_TYPE_F32, HOP_REDUCE_SUM, false};
             struct hop_program_options options = ways(HOP_COPIES_DYNAMIC, d % 2);
@@ -239,6 +322,7 @@ struct trial {
     struct hop_program_options options;
     struct hop_run_hooks hooks;
     const char *fault; /* of the driver of rank 1; NULL: none */
+    const struct machine *machine;
 };
 
 /* Ends by itself with NOTICED where something failed. */
@@ -246,7 +330,7 @@ static int run_until_it_fails(struct hop_team *team, void *context)
 {
     const struct trial *trial = context;
     struct hop_program *program;
-    seed_delays(team, 7);
+    prepare_driver(team, 7, trial->machine);
     if (trial->fault && hop_team_rank(team) == 1)
         (void)setenv("HOPCAST_FAKE_CUDA_FAIL", trial->fault, 1);
     if (hop_program_create_hooked(team, trial->schedule, &trial->options, &trial->hooks, &program, NULL) != HOP_OK)
@@ -297,42 +381,120 @@ static void a_call_of_the_driver_that_fails_ends_all_ranks_and_is_named(void **s
     static const struct {
         const char *name;
         unsigned first, last, step; /* which call fails */
+        enum hop_copies copies;
     } calls[] = {
-        {"cuInit", 1, 1, 1},
-        {"cuDeviceGetCount", 1, 2, 1},
-        {"cuDeviceGet", 1, 1, 1},
-        {"cuDeviceGetName", 1, 1, 1},
-        {"cuDeviceTotalMem", 1, 1, 1},
-        {"cuDeviceGetAttribute", 1, 3, 1},
-        {"cuDevicePrimaryCtxRetain", 1, 1, 1},
-        {"cuCtxPushCurrent", 1, 101, 20},
-        {"cuStreamCreate", 1, 3, 1},
-        {"cuMemAlloc", 1, 1, 1},
-        {"cuMemsetD8Async", 1, 1, 1},
-        {"cuIpcGetMemHandle", 1, 1, 1},
-        {"cuIpcOpenMemHandle", 1, 2, 1},
-        {"cuMemHostRegister", 1, 1, 1},
-        {"cuEventCreate", 1, 5, 2},
-        {"cuIpcGetEventHandle", 1, 1, 1},
-        {"cuIpcOpenEventHandle", 1, 1, 1},
-        {"cuMemcpyAsync", 3, 23, 5},
-        {"cuEventRecord", 1, 21, 5},
-        {"cuEventQuery", 1, 21, 5},
-        {"cuStreamWaitEvent", 1, 13, 4},
+        {"cuInit", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuDeviceGetCount", 1, 3, 1, HOP_COPIES_PEER},
+        {"cuDeviceGet", 1, 9, 4, HOP_COPIES_PEER},
+        {"cuDeviceGetPCIBusId", 1, 17, 8, HOP_COPIES_PEER},
+        {"cuDeviceCanAccessPeer", 1, 2, 1, HOP_COPIES_PEER},
+        {"cuDeviceGetName", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuDeviceTotalMem", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuDeviceGetAttribute", 1, 3, 1, HOP_COPIES_PEER},
+        {"cuDevicePrimaryCtxRetain", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuCtxPushCurrent", 1, 101, 20, HOP_COPIES_STAGED},
+        {"cuStreamCreate", 1, 6, 1, HOP_COPIES_PEER},
+        {"cuMemAlloc", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuMemsetD8Async", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuIpcGetMemHandle", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuIpcOpenMemHandle", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuMemHostRegister", 1, 2, 1, HOP_COPIES_STAGED},
+        {"cuEventCreate", 1, 5, 2, HOP_COPIES_PEER},
+        {"cuEventDestroy", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuIpcGetEventHandle", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuIpcOpenEventHandle", 1, 1, 1, HOP_COPIES_PEER},
+        {"cuMemcpyAsync", 3, 23, 5, HOP_COPIES_STAGED},
+        {"cuMemcpyAsync", 4, 12, 4, HOP_COPIES_PEER},
+        {"cuEventRecord", 1, 21, 5, HOP_COPIES_STAGED},
+        {"cuEventRecord", 2, 22, 5, HOP_COPIES_PEER},
+        {"cuEventQuery", 1, 21, 5, HOP_COPIES_STAGED},
+        {"cuEventQuery", 2, 8, 6, HOP_COPIES_PEER},
+        {"cuEventElapsedTime", 1, 11, 5, HOP_COPIES_DYNAMIC},
+        {"cuStreamSynchronize", 2, 3, 1, HOP_COPIES_STAGED},
+        {"cuStreamWaitEvent", 1, 3, 1, HOP_COPIES_PEER},
     };
     struct wanted w = {HOP_COLLECTIVE_ALLREDUCE, 3, 0, 500, HOP_TYPE_F32, HOP_REDUCE_SUM, false};
-    struct trial trial = {.options = ways(HOP_COPIES_STAGED, true)};
+    struct trial trial = {0};
     (void)state;
-    trial.options.device = "cuda";
-    CHECK(make_collective(&w, "gsb", 0, 0, &trial.schedule, D));
     for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
-        for (unsigned nth = calls[c].first; nth <= calls[c].last; nth += calls[c].step) {
+        const char *algorithm = calls[c].copies == HOP_COPIES_PEER ? "ring" : "gsb";
+        CHECK(make_collective(&w, algorithm, 0, 2, &trial.schedule, D));
+        trial.options = ways(calls[c].copies, true);
+        trial.options.device = "cuda";
+        trial.options.record = calls[c].copies == HOP_COPIES_DYNAMIC;
+        for (unsigned nth = calls[c].first; nth <= calls[c].last; nth += soaked(1, calls[c].step)) {
             char fault[80];
             (void)snprintf(fault, sizeof fault, "%s:%u=1", calls[c].name, nth);
             fail_at(&trial, fault, calls[c].name, w.n);
         }
+        hop_schedule_destroy(trial.schedule);
     }
+}
+
+/* ---- which device ---- */
+
+static int find_devices(struct hop_team *team, void *context)
+{
+    static const char *const names[] = {"gpu2", "gpu0", "gpu1"};
+    static const char *const places[] = {"4E", "07", "87"}; /* as the topology has them */
+    const struct trial *trial = context;
+    struct hop_device_properties properties;
+    struct hop_program *program;
+    const struct machine machine = {.refused = "sockets"};
+    prepare_driver(team, 3, &machine);
+    (void)setenv("CUDA_VISIBLE_DEVICES", "6,5,2,1", 1); /* 0000:bd, 87, 4e and 07 */
+    TRY(hop_program_create(team, trial->schedule, &trial->options, &program, D));
+    program->ops->properties(program->device, &properties);
+    for (uint32_t i = 0; i < 3; i++) {
+        const char *name =
+            program->layout.buffers[0].rank == hop_team_rank(team) ? program->layout.buffers[0].device : "";
+        REQUIRE(strcmp(name, names[i]) != 0 || strncmp(properties.place + 5, places[i], 2) == 0);
+    }
+    REQUIRE(hop_program_note(program) && strstr(hop_program_note(program), "1 of 2 operations"));
+    REQUIRE(strstr(hop_program_note(program), "such as gpu0 and gpu1:"));
+    TRY(hop_program_fill(program, 1, D));
+    TRY(hop_program_run(program, D));
+    uint64_t wrong = 0;
+    TRY(hop_program_check(program, 1, &wrong, D));
+    REQUIRE(wrong == 0);
+    hop_program_destroy(program);
+    return 0;
+}
+
+/* In the topology gpu0 is at 07, gpu1 at 87, gpu2 at 4E: neither the order of the driver nor that of the bus ids. */
+static void a_device_is_the_one_at_the_bus_id_that_the_topology_says(void **state)
+{
+    static const char copies[] = "a: gpu2 -> gpu0 70KB\nb: gpu0 -> gpu1 70KB\n";
+    struct hop_topology *topology = machine_of((const char *const[]){"07", "87", "4e"}, 3);
+    struct trial trial = {.options = {.device = "cuda", .machine = topology}};
+    (void)state;
+    CHECK(hop_schedule_parse("places", copies, sizeof copies - 1, &trial.schedule, D));
+    launch(3, false, find_devices, &trial);
+    hop_topology_destroy(topology);
     hop_schedule_destroy(trial.schedule);
+}
+
+static void refuse(const char *schedule, const struct machine *machine, const char *what)
+{
+    struct hop_launch_options options = {.ranks = 2, .timeout_s = TIMEOUT_S};
+    struct trial trial = {.options = {.device = "cuda"}, .machine = machine};
+    struct hop_diag diag = {0};
+    int result = -1;
+    CHECK(hop_schedule_parse("refused", schedule, strlen(schedule), &trial.schedule, D));
+    assert_int_not_equal(hop_launch(&options, run_until_it_fails, &trial, &result, &diag), HOP_OK);
+    if (!strstr(diag.what, what))
+        fail_msg("said is: %s", diag.what);
+    hop_schedule_destroy(trial.schedule);
+}
+
+static void a_device_that_is_not_there_and_a_reduction_that_reaches_too_far_are_refused(void **state)
+{
+    static const struct machine hidden = {.hidden = true};
+    (void)state;
+    refuse("a: gpu9 -> gpu0 1KB\n", NULL, "gpu9: of cuda devices the driver shows 8");
+    refuse("a: gpu0 -> gpu1 1KB\n", &hidden, "gpu1: of cuda devices the driver shows 1");
+    refuse("r: reduce sum f32 0@gpu0:a 1@gpu0:b -> 0@gpu0:c 1KiB\n", &hidden,
+           "has no access to"); /* each has another one */
 }
 
 static void a_kernel_that_cannot_be_launched_too(void **state)
@@ -395,6 +557,9 @@ TEST_GROUP(run_cuda)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_gives_what_the_collective_is_defined_to),
+        cmocka_unit_test(so_it_does_on_machines_that_refuse),
+        cmocka_unit_test(a_device_is_the_one_at_the_bus_id_that_the_topology_says),
+        cmocka_unit_test(a_device_that_is_not_there_and_a_reduction_that_reaches_too_far_are_refused),
         cmocka_unit_test(no_launch_reads_what_an_earlier_one_left),
         cmocka_unit_test(copies_end_when_one_mechanism_lags_or_stalls_altogether),
         cmocka_unit_test(a_call_of_the_driver_that_fails_ends_all_ranks_and_is_named),
