@@ -9,14 +9,15 @@
  * A route matters if it is one of writes from GPU to GPU over PCIe, leaves a switch for its root complex, and comes
  * down from another one. A set of such routes over one uplink is at risk when it has two senders and two roots: then
  * two of them differ in both. It was seen where a root was on another socket, and where the switch had four GPUs; among
- * switches of two GPUs on one socket there was none, and nothing is told.
+ * switches of two GPUs on one socket there was none, nor among those of four below one EPYC 9005, and nothing is told.
  */
+#include "import/facts.h"
 #include "lint/lint.h"
 
 #include <stdio.h>
 
 #define MANY_GPUS 4       /* below one switch: it was seen among so many, and not among two */
-#define OLD_LINK_BPS 20e9 /* between generation 3 x16 and generation 4 x16: what is slower is no generation 5 x16 */
+#define SPARED_FAMILY 26  /* of CPUID: EPYC 9005 */
 
 /* A route that matters. */
 struct crossing {
@@ -36,7 +37,7 @@ static bool is_older(const struct hop_link *link)
 {
     if (link->generation)
         return link->generation < 5;
-    return hop_min(link->capacity_Bps[0], link->capacity_Bps[1]) < OLD_LINK_BPS;
+    return hop_min(link->capacity_Bps[0], link->capacity_Bps[1]) < HOP_LINT_OLD_LINK_BPS;
 }
 
 /* Whether a node has so many GPUs below it. */
@@ -57,6 +58,13 @@ static bool has_many(const struct hop_topology *topology, uint32_t node)
         gpus += at == node;
     }
     return gpus == MANY_GPUS;
+}
+
+/* Whether the root complex is one of a processor that was free of it, as far as its name is known. */
+static bool is_spared(const struct hop_topology *topology, uint32_t root)
+{
+    const struct hop_cpu_facts *cpu = hop_cpu_facts(hop_topology_node(topology, root)->label);
+    return cpu && cpu->family == SPARED_FAMILY;
 }
 
 static struct crossing crossing_of(const struct hop_topology *topology, const struct hop_route *route)
@@ -166,8 +174,8 @@ static bool watch_uplink(struct watch *w, uint32_t first, uint32_t end, struct h
     double since = 0;
     bool on = false;
     uint32_t far = 0; /* of the crossings under way */
-    bool many = end > first + 1 &&
-                has_many(w->topology, hop_topology_link(w->topology, w->crossings[first].uplink / 2)->ends[0]);
+    const struct hop_link *uplink = hop_topology_link(w->topology, w->crossings[first].uplink / 2);
+    bool many = end > first + 1 && has_many(w->topology, uplink->ends[0]) && !is_spared(w->topology, uplink->ends[1]);
     *risk = (struct hop_lint_risk){.what.uplink = w->crossings[first].uplink};
     for (uint32_t c = first; c < end; c++) {
         w->events[events++] = (struct event){w->crossings[c].start_s, true, c};

@@ -12,6 +12,9 @@
 #include "base/base.h"
 #include "hopcast/lint.h"
 
+#define HOP_LINT_OLD_LINK_BPS                                                                                          \
+    20e9 /* between generation 3 x16 and 4 x16: what is slower is no link on which a collapse was seen */
+
 struct hop_lint_report {
     char *topology; /* its name */
     struct hop_lint_finding *findings;
@@ -126,6 +129,9 @@ struct hop_lint_collapse_seen {
     double low, high;
 };
 struct hop_lint_collapse_seen hop_lint_collapse_measured(struct hop_lint *l);
+/* The same of groups of copies among these GPUs in which several write to several: what all copies got together, as a share of the
+ * fastest lone copy; fallen: less than that. */
+struct hop_lint_collapse_seen hop_lint_crowds_measured(struct hop_lint *l, struct hop_lint_nodes gpus);
 /* Of routes that are in use at the same time (indices of the router): what they put at risk, one entry an uplink,
  * ascending. Writes up to capacity of them to found; *count receives how many there are. (collapse.c) */
 enum hop_status hop_lint_collapse(const struct hop_topology *topology, const struct hop_router *router,

@@ -231,7 +231,7 @@ static void a_clean_machine_gives_no_findings(void **state)
 {
     (void)state;
     is_clean(build(good));
-    is_clean(build((struct spec){.sockets = 1, .gpus = 4, .generation = 4}));
+    is_clean(build((struct spec){.sockets = 1, .gpus = 4, .generation = 5}));
     is_clean(build((struct spec){.sockets = 1, .gpus = 1, .generation = 3}));
     is_clean(load_topology("t1"));
     is_clean(load_topology("star:16"));
@@ -575,6 +575,43 @@ static void the_wiring_of_the_collapse_is_warned_of(void **state)
     other = trio;
     other.switches = 0; /* no switch to share */
     has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
+}
+
+/* GPUs that hang from the processor: seen on generation 4, among four of them or more, over PCIe. */
+static void a_crowd_without_switches_is_warned_of(void **state)
+{
+    (void)state;
+    struct spec four = {.sockets = 2, .between_Bps = 50e9, .gpus = 2, .generation = 4};
+    has(four, HOP_LINT_POSTED_WRITE_COLLAPSE, HOP_LINT_WARNING, "gpu0, gpu1, gpu2, gpu3", "without a switch",
+        "nccl #1603");
+    struct spec other = four;
+    other.gpus = 1; /* too few */
+    has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
+    other = four;
+    other.generation = 3;
+    has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
+    other = four;
+    other.nvlinks = 18; /* writes take NVLink */
+    has_not(other, HOP_LINT_POSTED_WRITE_COLLAPSE);
+    /* measured: three write to two others each; together less than one alone, or more */
+    static const char *const rates[] = {"2", "9"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct hop_topology *t = build(four);
+        char rows[1024];
+        size_t used = (size_t)snprintf(rows, sizeof rows, "from,to,measured_GBps,concurrent_group\ngpu0,gpu1,26,\n");
+        for (unsigned g = 0; g < 3; g++)
+            used += (size_t)snprintf(rows + used, sizeof rows - used, "gpu%u,gpu%u,%s,all\ngpu%u,gpu3,%s,all\n", g,
+                                     (g + 1) % 3, rates[i], g, rates[i]);
+        struct hop_measurements *m = NULL;
+        CHECK(hop_measurements_parse("rows.csv", rows, used, &m, D));
+        struct hop_lint_report *report = lint(t, &(struct hop_lint_options){.measurements = m});
+        const struct hop_lint_finding *finding = find(report, HOP_LINT_POSTED_WRITE_COLLAPSE);
+        assert_int_equal(finding->severity, i ? HOP_LINT_INFO : HOP_LINT_WARNING);
+        assert_non_null(strstr(finding->evidence, i ? "in 0 of 1 groups" : "46 to 46 %"));
+        hop_lint_destroy(report);
+        hop_measurements_destroy(m);
+        hop_topology_destroy(t);
+    }
 }
 
 /* How many uplinks these copies put at risk, all at the same time; `copies` as "0>4 1>6". */
@@ -1167,6 +1204,7 @@ TEST_GROUP(lint)
         cmocka_unit_test(defaults_that_decide_are_named),
         cmocka_unit_test(errors_come_first_and_json_has_them_all),
         cmocka_unit_test(the_wiring_of_the_collapse_is_warned_of),
+        cmocka_unit_test(a_crowd_without_switches_is_warned_of),
         cmocka_unit_test(the_collapse_needs_two_senders_and_two_roots),
         cmocka_unit_test(a_risk_lasts_as_long_as_its_writes_overlap),
         cmocka_unit_test(a_risk_names_those_who_take_part),
