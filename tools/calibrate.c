@@ -153,6 +153,7 @@ static int run(int argc, char **argv)
 {
     static struct calibrate_request r = {.together = -1, .folds = UINT64_MAX};
     tool_read(&tool_calibrate, argc, argv, &r);
+    tool_check_outputs(&r.given);
     check(&r);
     struct hop_topology *topology = r.topology ? tool_load_topology(r.topology, &r.sets) : NULL;
     if (r.penalties)

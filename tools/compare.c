@@ -211,6 +211,7 @@ static int run(int argc, char **argv)
     struct hop_comparison *comparison;
     const char *by_default = NULL;
     tool_read(&tool_compare, argc, argv, &r);
+    tool_check_outputs(&r.given);
     check(&r);
     for (uint32_t i = 0; i < r.files.count; i++)
         tool_try_file(hop_measurements_load(r.files.at[i], &files[i], &tool_diag), MEASUREMENTS_ARE_EXPECTED);

@@ -196,6 +196,7 @@ static int run(int argc, char **argv)
     r.argc = argc;
     r.argv = argv;
     tool_read(&tool_make, argc, argv, &r);
+    tool_check_outputs(&r.given);
     r.format = r.json ? MAKE_JSON : r.format;
     check(&r);
     if (r.list && r.pattern->make == make_collective) {

@@ -129,12 +129,12 @@ static int run(int argc, char **argv)
     r.options.keep_count = r.keep.count;
     if (r.options.no_simulation && r.options.metric == HOP_MAP_SIMULATED)
         tool_bad_usage(&tool_map_command, "--no-simulation goes with another --metric than simulated");
-    tool_check_outputs(&r.given);
     input.topology = tool_load_topology(r.machine, &r.sets);
     map_read_traffic(&r, &input);
     if (r.placed && !input.exchange)
         tool_bad_usage(&tool_map_command, "--placed goes with a schedule, which %s is not", r.source);
     map_read_start(&r, &input);
+    map_check_files(&r, &input);
     const struct hop_map_result *result = find(&r, &input);
     map_show(&r, &input, result);
     map_write_files(&r, &input, result);

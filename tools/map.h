@@ -48,7 +48,8 @@ void map_show(const struct map_request *request, const struct map_input *input, 
  * is nothing to order, or too much. (map_order.c) */
 struct hop_order_result *map_order(const struct map_request *request, const struct map_input *input,
                                    const struct hop_map_result *result);
-/* --output, --placed, --svg, --launch, --launch-dir. */
+/* --output, --placed, --svg, --launch, --launch-dir; whether they can be, before the search. */
+void map_check_files(const struct map_request *request, const struct map_input *input);
 void map_write_files(const struct map_request *request, const struct map_input *input,
                      const struct hop_map_result *result);
 

@@ -112,8 +112,8 @@ static void write_placed(const struct map_request *request, const struct map_inp
 
 /* ---- launchers ---- */
 
-static void write_launch(const struct map_request *request, const struct hop_map_result *result,
-                         const struct hop_launch_form *form, const char *path)
+static char *launch_text(const struct map_request *request, const struct hop_map_result *result,
+                         const struct hop_launch_form *form)
 {
     char *text;
     const struct hop_launch_names names = {
@@ -122,18 +122,62 @@ static void write_launch(const struct map_request *request, const struct hop_map
         tool_bad_usage(request->command, "--hosts names %u, %s has %u node%s", request->hosts.count, request->machine,
                        result->node_count, result->node_count == 1 ? "" : "s");
     tool_try_at(hop_map_launch(result, form->name, &names, &text, &tool_diag), "--launch %s", form->name);
-    tool_write_text(path, text);
+    return text;
 }
 
-/* Every form that can say this mapping, a file each. */
+/* Every form that can say this mapping has a file; NULL: this one cannot. */
+static const char *launch_file(const struct map_request *request, const struct hop_map_result *result,
+                               const struct hop_launch_form *form)
+{
+    bool fits = !form->names_cores || result->seats[0].core != HOP_NONE;
+    return fits ? tool_text("%s/%s", request->directory, form->file) : NULL;
+}
+
 static void write_launch_files(const struct map_request *request, const struct hop_map_result *result)
 {
     const struct hop_launch_form *form;
-    tool_make_directory(request->directory);
     for (size_t f = 0; (form = hop_launch_form_at(f)); f++) {
-        if (!form->names_cores || result->seats[0].core != HOP_NONE)
-            write_launch(request, result, form, tool_text("%s/%s", request->directory, form->file));
+        const char *path = launch_file(request, result, form);
+        if (path)
+            tool_write_text(path, launch_text(request, result, form));
     }
+}
+
+/* A mapping that is made at once has the nodes and cores of the one that is sought; where there is none, the search says
+ * so. */
+static struct hop_map_result *map_at_once(const struct map_request *request, const struct map_input *input)
+{
+    struct hop_map_options quick = request->options;
+    struct hop_map_result *result = NULL;
+    quick.metric = HOP_MAP_DISTANCE;
+    quick.solver = HOP_MAP_EXCHANGE;
+    quick.max_operations = 1;
+    quick.no_simulation = true;
+    quick.start = input->start;
+    quick.excluded = (const char *const *)request->excluded.at;
+    quick.excluded_count = request->excluded.count;
+    quick.keep = (const char *const *)request->keep.at;
+    quick.keep_count = request->keep.count;
+    return hop_map(input->topology, input->traffic, &quick, &result, NULL) == HOP_OK ? result : NULL;
+}
+
+void map_check_files(const struct map_request *request, const struct map_input *input)
+{
+    const struct hop_launch_form *form;
+    tool_check_outputs(&request->given);
+    bool one = tool_given(&request->given, "launch");
+    if (request->directory)
+        tool_make_directory(request->directory);
+    struct hop_map_result *result = one || request->directory ? map_at_once(request, input) : NULL;
+    for (size_t f = 0; result && request->directory && (form = hop_launch_form_at(f)); f++) {
+        const char *path = launch_file(request, result, form);
+        tool_check_output(path);
+        if (path)
+            free(launch_text(request, result, form));
+    }
+    if (result && one)
+        free(launch_text(request, result, hop_launch_form_at(request->launch)));
+    hop_map_result_destroy(result);
 }
 
 void map_write_files(const struct map_request *request, const struct map_input *input,
@@ -148,5 +192,5 @@ void map_write_files(const struct map_request *request, const struct map_input *
     if (request->directory)
         write_launch_files(request, result);
     if (tool_given(&request->given, "launch"))
-        write_launch(request, result, hop_launch_form_at(request->launch), NULL);
+        tool_write_text(NULL, launch_text(request, result, hop_launch_form_at(request->launch)));
 }

@@ -132,12 +132,12 @@ static int run(int argc, char **argv)
     r.options.excluded_count = r.map.excluded.count;
     r.options.keep = (const char *const *)r.map.keep.at;
     r.options.keep_count = r.map.keep.count;
-    tool_check_outputs(&r.map.given);
     input.topology = tool_load_topology(r.map.machine, &r.map.sets);
     map_read_traffic(&r.map, &input);
     if (!input.exchange)
         make_exchange(&input);
     read_placement(&r, &input);
+    map_check_files(&r.map, &input);
     const struct hop_plan_result *result = find(&r, &input);
     plan_show(&r, &input, result);
     r.map.remark = plan_remark(result);

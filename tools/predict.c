@@ -158,6 +158,7 @@ static int run(int argc, char **argv)
     static struct inputs in;
     static struct prediction cases[CASE_LIMIT];
     tool_read(&tool_predict, argc, argv, &r);
+    tool_check_outputs(&r.given);
     check(&r);
     uint32_t models = r.models.count ? r.models.count : 1, count = r.topologies.count * models * r.schedules.count;
     in.map = tool_map_load(r.map);
