@@ -16,6 +16,10 @@
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#elif defined(__HIP__)
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+#define __grid_constant__
 #endif
 
 namespace
@@ -66,6 +70,17 @@ struct f16 {
 struct bf16 {
     typedef unsigned short Stored;
     typedef float Wide;
+#ifdef __HIP__ /* where headers of some versions have no such type: the upper half of an f32, to the nearest, ties to even */
+    static __device__ __forceinline__ Wide widen(Stored value)
+    {
+        return __uint_as_float((unsigned)value << 16);
+    }
+    static __device__ __forceinline__ Stored narrow(Wide value)
+    {
+        const unsigned bits = __float_as_uint(value);
+        return value != value ? 0x7fff : (Stored)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+#else
     static __device__ __forceinline__ Wide widen(Stored value)
     {
         return __bfloat162float(__ushort_as_bfloat16(value));
@@ -74,6 +89,7 @@ struct bf16 {
     {
         return __bfloat16_as_ushort(__float2bfloat16_rn(value));
     }
+#endif
 };
 
 } // namespace types
