@@ -17,6 +17,7 @@ struct map_request {
     const char *source, *host; /* traffic: of devices, of host memory */
     enum hop_memory memory;    /* what a source's bytes are that does not say so */
     const char *machine, *start;
+    unsigned ranks; /* of a pattern that does not say it; 0: nobody said */
     struct tool_words sets, excluded, keep, hosts;
     struct hop_map_options options;
     bool json, ascii, quiet, draw;

@@ -113,12 +113,25 @@ static struct hop_traffic *read_one(const char *source, enum hop_memory memory, 
     return tool_have(traffic);
 }
 
+/* The source; "alltoall,bytes=1MiB" among 8 ranks is "alltoall:8,bytes=1MiB". */
+static const char *with_ranks(const struct map_request *request)
+{
+    size_t length = strcspn(request->source, ":,");
+    if (!request->ranks)
+        return request->source;
+    if (!hop_pattern_is(request->source) || request->source[length] == ':')
+        tool_bad_usage(request->command,
+                       "-n %u goes with a pattern that does not say its ranks, as in 'alltoall -n %u'", request->ranks,
+                       request->ranks);
+    return tool_text("%.*s:%u%s", (int)length, request->source, request->ranks, request->source + length);
+}
+
 void map_read_traffic(const struct map_request *request, struct map_input *input)
 {
     if (!request->source[0])
         tool_bad_usage(request->command, "%s is empty: a traffic file, a schedule, a pattern such as stencil:4x4, or -",
                        request->command->options[0].argument);
-    input->traffic = read_one(request->source, request->memory, true, input);
+    input->traffic = read_one(with_ranks(request), request->memory, true, input);
     if (!request->host)
         return;
     struct hop_traffic *host = read_one(request->host, HOP_MEMORY_HOST, false, input);

@@ -99,7 +99,8 @@ struct hop_tuned_mix {
     uint64_t mix_packet_bytes;
     const bool *staged;            /* of each operation in the mix */
     uint32_t staged_count;         /* how many of `transfers` are staged in the mix */
-    bool exact;                    /* every choice was tried, at staged_packet_bytes */
+    bool exact;                    /* every choice was tried, at staged_packet_bytes, on a topology that
+                                    * lacks nothing (hop_topology_lacks) */
     uint32_t evaluations;          /* schedules simulated */
     const struct hop_schedule *best; /* the mix as a schedule: predicting it gives mix_s */
     const struct hop_gain *gain;     /* of the mix over all direct, by all models that apply; NULL: some copies have no

@@ -72,10 +72,26 @@ const char *hop_topology_models(const struct hop_topology *topology)
     return topology->models;
 }
 
+/* NAME or DOMAIN=NAME, and so on behind commas; or nothing. */
+static bool are_models(const char *text)
+{
+    for (const char *at = text; *text; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        const char *equals = memchr(at, '=', length);
+        if (length == 0 || equals == at || at[length - 1] == '=' ||
+            (equals && memchr(equals + 1, '=', (size_t)(at + length - equals - 1))))
+            return false;
+        at += length;
+        if (!*at)
+            break;
+    }
+    return strspn(text, MODELS_ALPHABET) == strlen(text);
+}
+
 enum hop_status hop_topology_set_models(struct hop_topology *topology, const char *models, struct hop_diag *diag)
 {
     size_t length = models ? strlen(models) : 0;
-    if (length >= MODELS_MAX || strspn(models ? models : "", MODELS_ALPHABET) != length)
+    if (length >= MODELS_MAX || (models && !are_models(models)))
         return hop_fail(diag, HOP_ERR_INVALID, "'%.80s' does not name models\nNAME or DOMAIN=NAME,..., such as pcie or "
                                                "pcie=credit,nvlink=fair, in fewer than %d bytes", models, MODELS_MAX);
     const char *kept = length ? hop_arena_string(&topology->arena, models, length) : NULL;

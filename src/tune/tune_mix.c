@@ -331,9 +331,10 @@ static void choose(struct search *s, struct hop_tuned_mix *mix)
 {
     try_extremes(s, mix);
     uint64_t choices = s->free_count <= HOP_TUNE_EXACT ? (uint64_t)1 << s->free_count : UINT64_MAX;
-    mix->exact = choices <= s->limit;
+    bool all = choices <= s->limit;
+    mix->exact = all && !hop_topology_lacks(hop_network_topology(s->network));
     if (s->status == HOP_OK && s->free_count > 0)
-        (mix->exact ? try_every_choice : search_locally)(s);
+        (all ? try_every_choice : search_locally)(s);
     if (s->status == HOP_OK && count_staged(s, &s->best) + s->forced_count > 0) {
         copy_choice(s, &s->trial, &s->best);
         try_packets(s);

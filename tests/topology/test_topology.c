@@ -1229,7 +1229,12 @@ static void models_are_chosen_by_domain(void **state)
     hop_network_destroy(network);
     CHECK(hop_topology_set(t, "models=no-such", D));
     REFUSED(HOP_ERR_NOT_FOUND, "no model 'no-such'", hop_network_create(t, NULL, &network, D));
-    REFUSED(HOP_ERR_INVALID, "'a b' does not name models", hop_topology_set(t, "models=a b", D));
+    static const char *const wrong[] = {"a b", "pcie,,fair", "pcie,", ",pcie", "=pcie", "pcie=", "a=b=c", ","};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char assignment[64];
+        (void)snprintf(assignment, sizeof assignment, "models=%s", wrong[i]);
+        REFUSED(HOP_ERR_INVALID, "does not name models", hop_topology_set(t, assignment, D));
+    }
     CHECK(hop_topology_set(t, "models=", D));
     assert_null(hop_topology_models(t));
     CHECK(hop_network_create(t, "pcie=credit,nvlink=fair", &network, D));
