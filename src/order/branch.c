@@ -8,9 +8,13 @@
 
 #include <math.h>
 
+#include "order/seen.h"
+
 enum { COUNT_EVERY = 1024, BATCH_MOST = 64 };
 #define CLOSE 0.8 /* of the best value: there a bound that takes longer to find may be worth it */
 #define BATCHES_LIMIT ((size_t)64 << 20) /* bytes of all batches */
+enum { WEIGHED_A_NODE = 25, SOLVING_FREE = 5000 }; /* sets that are weighed while a state is moved on; nodes */
+#define SEEN_LIMIT ((size_t)128 << 20)
 #define COUNT_SLACK                                                                                                    \
     1e-6 /* how far a bound may be off for counting: models that iterate grant rates that are not more exact */
 
@@ -43,6 +47,8 @@ struct searcher {
     struct hop_exact *e;
     struct hop_crew *crew;
     struct hop_sets *sets;
+    struct hop_seen *seen;
+    struct hop_dual_solver *solver; /* NULL: none */
     struct hop_sequence sequence; /* of the path */
     uint64_t task, left;          /* left: nodes, before it gives up */
     double best[HOP_BESTS];       /* as the crew knew them when last asked, and from which tasks */
@@ -51,6 +57,7 @@ struct searcher {
     double optima, open;         /* open: bound of what it gave up */
     bool failed;                 /* hop_sets_status says why; else out of memory */
     uint64_t nodes, sets_before; /* since they were counted */
+    uint64_t moved, solving;     /* work in nodes: moving states, and bounds of states by all active sets */
     uint32_t batch;
     struct hop_arena arena;
     struct level **levels;
@@ -194,6 +201,7 @@ static bool make_child(struct searcher *s, const struct level *l, const struct h
     }
     while (hop_state_choice(p, state) == HOP_NONE) {
         s->left--;
+        s->moved++;
         if (++s->nodes == COUNT_EVERY)
             count_nodes(s);
         enum hop_advanced advanced = hop_state_advance(p, s->sets, state);
@@ -234,11 +242,31 @@ static void next_batch(struct searcher *s, struct level *l, const struct hop_sta
 
 /* ---- the search ---- */
 
+static bool may_go_on(void *crew)
+{
+    return !hop_crew_stopped(crew);
+}
+
+/* A bound from all active sets, where it rules the state out. */
+static double far_bound(struct searcher *s, const struct hop_state *state)
+{
+    double best_s = s->best[HOP_BEST];
+    if (!s->solver || !isfinite(best_s))
+        return 0;
+    uint64_t nodes = hop_dual_weighed(s->solver) / WEIGHED_A_NODE;
+    s->left -= nodes - s->solving < s->left ? nodes - s->solving : s->left;
+    s->solving = nodes;
+    bool solves = nodes < s->moved + SOLVING_FREE; /* no more time than on moving states */
+    double left_s = hop_dual_left(s->solver, state, best_s * (1 + 1e-12) - state->now_s, solves);
+    s->failed = s->failed || (left_s < 0 && hop_dual_status(s->solver, NULL) != HOP_OK);
+    return state->now_s + hop_max(0, left_s);
+}
+
 static void explore(struct searcher *s, const struct hop_state *state, double bound, uint32_t depth)
 {
     struct level *l = level_at(s, depth);
     s->failed = s->failed || !l;
-    if (!l)
+    if (!l || (!isfinite(s->e->count_to) && hop_seen_before(s->seen, state)) || is_hopeless(s, far_bound(s, state)))
         return;
     list_choices(s, l, state);
     while (l->more && !is_over(s)) {
@@ -283,6 +311,13 @@ static void explore_list(struct searcher *s, struct hop_exact_task *task)
         task->open = hop_max(task->bound, s->open);
 }
 
+static enum hop_status failure(const struct searcher *s, struct hop_diag *diag)
+{
+    if (s->solver && hop_dual_status(s->solver, NULL) != HOP_OK)
+        return hop_dual_status(s->solver, diag);
+    return hop_sets_status(s->sets, NULL) == HOP_OK ? hop_fail_memory(diag) : hop_sets_status(s->sets, diag);
+}
+
 static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *diag)
 {
     struct searcher *s = worker;
@@ -297,7 +332,7 @@ static enum hop_status run_task(void *worker, uint64_t task, struct hop_diag *di
     }
     count_nodes(s);
     if (s->failed)
-        return hop_sets_status(s->sets, NULL) == HOP_OK ? hop_fail_memory(diag) : hop_sets_status(s->sets, diag);
+        return failure(s, diag);
     if (open)
         hop_crew_leave_open(s->crew, task);
     if (!isfinite(e->count_to) || s->optima == 0 || hop_crew_stopped(s->crew))
@@ -313,6 +348,8 @@ static void end_worker(void *worker)
     if (!s)
         return;
     hop_sets_destroy(s->sets);
+    hop_seen_destroy(s->seen);
+    hop_dual_solver_destroy(s->solver);
     hop_sequence_finish(&s->sequence);
     hop_arena_finish(&s->arena);
     free(s);
@@ -332,8 +369,11 @@ static enum hop_status begin_worker(void *context, struct hop_crew *crew, void *
     s->root = hop_arena_alloc(&s->arena, p->state_size);
     s->scratch = hop_arena_alloc(&s->arena, p->state_size);
     s->begun = hop_arena_alloc(&s->arena, (p->source_count + (size_t)1) * sizeof *s->begun);
-    if (s->arena.failed)
+    s->seen = hop_seen_create(p, SEEN_LIMIT);
+    if (s->arena.failed || !s->seen)
         return hop_fail_memory(diag);
+    if (e->dual)
+        HOP_CHECK(hop_dual_solver_create(e->dual, may_go_on, crew, &s->solver, diag));
     HOP_CHECK(hop_sequence_create(p, &s->sequence, diag));
     return hop_sets_create(p, &s->sets, diag);
 }
@@ -379,24 +419,33 @@ static int by_bound(const void *a, const void *b)
 }
 
 /* Each list's bound after its first event. */
-static enum hop_status sort_tasks(struct hop_exact *e, struct hop_diag *diag)
+static enum hop_status bound_lists(struct hop_exact *e, struct hop_crew *crew, struct hop_sets *sets,
+                                   struct hop_state *state, struct hop_diag *diag)
 {
     const struct hop_problem *p = e->problem;
-    struct hop_sets *sets = NULL;
-    struct hop_state *state = aligned_alloc(64, p->state_size);
-    enum hop_status status = state ? hop_sets_create(p, &sets, diag) : hop_fail_memory(diag);
-    for (uint32_t i = 0; i < e->first.count && status == HOP_OK; i++) {
+    for (uint32_t i = 0; i < e->first.count && !hop_crew_stopped(crew); i++) {
         hop_state_begin(p, state);
         hop_first_take(p, &e->first, i, state);
         enum hop_advanced advanced = HOP_ADVANCED;
         if (hop_state_choice(p, state) == HOP_NONE)
             advanced = hop_state_advance(p, sets, state);
         if (advanced == HOP_ADVANCED_FAILED)
-            status = hop_sets_status(sets, diag);
+            return hop_sets_status(sets, diag);
         bool dead = advanced == HOP_ADVANCED_STUCK || advanced == HOP_ADVANCED_UNCLEAN;
         e->tasks[i].bound = e->tasks[i].open = dead ? INFINITY : hop_state_close_bound(p, state);
         e->tasks[i].list = i;
     }
+    return HOP_OK;
+}
+
+enum hop_status hop_exact_sort(void *exact, struct hop_crew *crew, struct hop_diag *diag)
+{
+    struct hop_exact *e = exact;
+    struct hop_sets *sets = NULL;
+    struct hop_state *state = aligned_alloc(64, e->problem->state_size);
+    enum hop_status status = state ? hop_sets_create(e->problem, &sets, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = bound_lists(e, crew, sets, state, diag);
     if (status == HOP_OK)
         qsort(e->tasks, e->first.count, sizeof *e->tasks, by_bound);
     hop_sets_destroy(sets);
@@ -410,8 +459,8 @@ enum hop_status hop_exact_init(struct hop_exact *e, const struct hop_problem *pr
     *e = (struct hop_exact){.problem = problem, .rests = rests, .most_nodes = most_nodes, .count_to = INFINITY};
     e->first_task = HOP_EXACT_TASKS * (1 + rests);
     HOP_CHECK(hop_first_find(problem, rests, &e->first, diag));
-    e->tasks = malloc(((size_t)e->first.count + 1) * sizeof *e->tasks);
-    return e->tasks ? sort_tasks(e, diag) : hop_fail_memory(diag);
+    e->tasks = calloc((size_t)e->first.count + 1, sizeof *e->tasks);
+    return e->tasks ? HOP_OK : hop_fail_memory(diag);
 }
 
 void hop_exact_finish(struct hop_exact *e)

@@ -15,6 +15,7 @@
 #define HOP_ORDER_BRANCH_H
 
 #include "order/crew.h"
+#include "order/dual.h"
 #include "order/first.h"
 
 /* Records of the phases before count as found by earlier tasks: those of this job begin here. */
@@ -33,6 +34,7 @@ struct hop_exact {
     bool rests;
     uint64_t first_task; /* in records */
     uint64_t most_nodes; /* 0: no limit; else one task searches all lists, and gives up after that many */
+    struct hop_dual *dual; /* bounds of states, NULL: none; the caller's to set */
     struct hop_first first;
     struct hop_exact_task *tasks; /* bounds ascending */
     double count_to;  /* not INFINITY: count the orders whose value is at most this, prune nothing else */
@@ -42,6 +44,8 @@ struct hop_exact {
 enum hop_status hop_exact_init(struct hop_exact *exact, const struct hop_problem *problem, bool rests,
                                uint64_t most_nodes, struct hop_diag *diag);
 void hop_exact_finish(struct hop_exact *exact);
+/* Bounds and sorts the tasks, for hop_crew_all; before either job. */
+enum hop_status hop_exact_sort(void *exact, struct hop_crew *crew, struct hop_diag *diag);
 struct hop_crew_job hop_exact_job(struct hop_exact *exact);
 /* After the job, not complete: no order that was not searched gives less. */
 double hop_exact_open_bound(const struct hop_exact *exact, const struct hop_crew *crew);

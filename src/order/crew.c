@@ -477,7 +477,7 @@ static void look(struct hop_crew *crew, struct watch *w)
     report(crew, &w->reported);
     if (o->time_limit_s > 0 && hop_crew_elapsed_s(crew) >= o->time_limit_s)
         hop_crew_stop(crew);
-    if (o->checkpoint &&
+    if (o->checkpoint && crew->job->kind &&
         hop_crew_elapsed_s(crew) - w->saved >= (o->checkpoint_s > 0 ? o->checkpoint_s : SAVE_DEFAULT_S)) {
         if (save(crew, &diag) != HOP_OK) {
             crew->status = HOP_ERR_IO;
@@ -568,7 +568,7 @@ static enum hop_status prepare(struct hop_crew *crew, const struct hop_crew_job 
     crew->theirs = (struct hop_crew_totals){0};
     crew->finals = 0;
     crew->ended = false;
-    if (!crew->options->checkpoint)
+    if (!crew->options->checkpoint || !job->kind)
         return HOP_OK;
     struct hop_checkpoint checkpoint = {.problem = crew->problem,
                                         .kind = job->kind,
@@ -609,7 +609,7 @@ static enum hop_status do_job(struct hop_crew *crew, const struct hop_crew_job *
     } else {
         work_in_threads(crew, threads);
     }
-    if (crew->options->checkpoint && crew->status == HOP_OK)
+    if (crew->options->checkpoint && job->kind && crew->status == HOP_OK)
         crew->status = save(crew, &crew->diag);
     *totals = crew->size > 1 && crew->lost < 0 ? crew->theirs : own_totals(crew);
     add_totals(totals, &crew->left.totals);
@@ -630,6 +630,52 @@ enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *
     enum hop_status status = do_job(crew, job, totals, diag);
     crew->job = NULL;
     return status;
+}
+
+/* ---- what every rank does for itself ---- */
+
+struct alone {
+    enum hop_status (*run)(void *context, struct hop_crew *crew, struct hop_diag *diag);
+    void *context;
+    struct hop_crew *crew;
+};
+
+static enum hop_status begin_alone(void *alone, struct hop_crew *crew, void **worker, struct hop_diag *diag)
+{
+    (void)diag;
+    ((struct alone *)alone)->crew = crew;
+    *worker = alone;
+    return HOP_OK;
+}
+
+static enum hop_status run_alone(void *alone, uint64_t task, struct hop_diag *diag)
+{
+    (void)task;
+    struct alone *a = alone;
+    return a->run(a->context, a->crew, diag);
+}
+
+static void end_alone(void *alone)
+{
+    (void)alone;
+}
+
+enum hop_status hop_crew_all(struct hop_crew *crew,
+                             enum hop_status (*run)(void *context, struct hop_crew *crew, struct hop_diag *diag),
+                             void *context, double bound_s, bool *done, struct hop_diag *diag)
+{
+    struct alone alone = {.run = run, .context = context};
+    struct hop_crew_totals totals;
+    const struct hop_crew_job job = {.tasks = (uint64_t)crew->size,
+                                     .records = HOP_RECORDS_MAX,
+                                     .begin = begin_alone,
+                                     .run = run_alone,
+                                     .end = end_alone,
+                                     .context = &alone,
+                                     .bound_s = bound_s};
+    HOP_CHECK(hop_crew_work(crew, &job, &totals, diag));
+    *done = totals.complete && !totals.stopped;
+    return HOP_OK;
 }
 
 enum hop_status hop_crew_create(const struct hop_problem *problem, const struct hop_order_options *options,

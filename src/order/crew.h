@@ -36,7 +36,7 @@ struct hop_value_count {
 struct hop_crew;
 
 struct hop_crew_job {
-    const char *kind;   /* in checkpoints: what the tasks are (order/checkpoint.h) */
+    const char *kind; /* in checkpoints: what the tasks are (order/checkpoint.h); NULL: they are in none */
     uint64_t tasks;
     uint32_t records;   /* kinds of records */
     bool counts;
@@ -69,6 +69,12 @@ void hop_crew_destroy(struct hop_crew *crew); /* NULL is allowed */
  * of a later phase, the job is over already. */
 enum hop_status hop_crew_work(struct hop_crew *crew, const struct hop_crew_job *job, struct hop_crew_totals *totals,
                               struct hop_diag *diag);
+
+/* Every rank runs it once, in a thread that is watched; it returns early once hop_crew_stopped. *done: all ranks know that
+ * all came to the end. */
+enum hop_status hop_crew_all(struct hop_crew *crew,
+                             enum hop_status (*run)(void *context, struct hop_crew *crew, struct hop_diag *diag),
+                             void *context, double bound_s, bool *done, struct hop_diag *diag);
 
 /* ---- for workers ---- */
 

@@ -31,8 +31,8 @@ struct search {
     struct hop_starts starts;
     uint32_t rounds; /* of the anytime phase */
     bool no_waits;   /* in it */
-    double *dual;    /* per operation, a bound from all active sets; NULL: it was not looked for */
-    bool has_dual;   /* there is one, and the problem does not have it yet */
+    bool looked_for_dual;
+    struct hop_dual *dual; /* a bound from all active sets, NULL: there are too many */
     uint32_t parts;  /* tasks of it */
     double until_s;  /* it ends then, 0: no limit */
     struct proof {
@@ -76,19 +76,28 @@ static bool goes_on(const struct search *s)
 
 /* ---- starts ---- */
 
-/* No byte that a bound counts moves before the shortest latency among those that it counts is over. */
-static double late_floor(const struct hop_problem *p)
+/* No byte that a bound counts moves before the shortest latency among those that it counts is over; of latencies no more
+ * passes until then than once the most that one of each source's is worth. */
+static double late_floor(const struct hop_problem *p, uint32_t bound)
 {
-    double most_s = 0;
-    for (uint32_t b = 0; b < p->valid_count; b++) {
-        double latency_s = INFINITY;
-        for (uint32_t i = 0; i < p->op_count; i++) {
-            for (uint32_t w = p->ops[i].first_weight; w < p->ops[i + 1].first_weight; w++)
-                latency_s = p->weights[w].bound == b ? hop_min(latency_s, p->ops[i].latency_s) : latency_s;
+    double first_s = INFINITY, passed = 0, most = 0;
+    for (uint32_t s = 0; s < p->source_count; s++, passed += most) {
+        most = 0;
+        for (uint32_t i = p->sources[s].first; i < p->sources[s].first + p->sources[s].count; i++) {
+            const struct hop_problem_op *op = &p->ops[p->sends[i]];
+            for (uint32_t w = op->first_weight; w < op[1].first_weight; w++) {
+                if (p->weights[w].bound == bound && p->weights[w].late_s > 0)
+                    most = hop_max(most, p->weights[w].late_s / op->latency_s * p->sources[s].limit);
+            }
         }
-        most_s = isfinite(latency_s) ? hop_max(most_s, latency_s + p->total[b]) : most_s;
     }
-    return most_s;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        for (uint32_t w = p->ops[i].first_weight; w < p->ops[i + 1].first_weight; w++) {
+            if (p->weights[w].bound == bound && p->weights[w].per_byte_s > 0)
+                first_s = hop_min(first_s, p->ops[i].latency_s);
+        }
+    }
+    return isfinite(first_s) ? p->total[bound] + hop_max(0, 1 - passed) * first_s : 0;
 }
 
 /* The bound of the first state. */
@@ -99,8 +108,8 @@ static enum hop_status find_floor(struct search *s, struct hop_diag *diag)
         return hop_fail_memory(diag);
     hop_state_begin(s->p, state);
     s->result->floor_s = hop_max(s->result->floor_s, hop_state_close_bound(s->p, state));
-    if (s->p->objective == HOP_ORDER_MAKESPAN)
-        s->result->floor_s = hop_max(s->result->floor_s, late_floor(s->p));
+    for (uint32_t b = 0; s->p->objective == HOP_ORDER_MAKESPAN && b < s->p->valid_count; b++)
+        s->result->floor_s = hop_max(s->result->floor_s, late_floor(s->p, b));
     free(state);
     return HOP_OK;
 }
@@ -214,67 +223,55 @@ static enum hop_status search_anytime(struct search *s, const char *kind, struct
 
 /* ---- branch and bound ---- */
 
-/* The weights that all active sets together give to the operations, where they can be looked through; *found:
- * whether. */
-static enum hop_status solve_dual(const struct hop_problem *p, double *y, bool *found, struct hop_diag *diag)
+static bool may_go_on(void *crew)
 {
-    struct hop_problem *merged = NULL;
-    struct hop_sets *sets = NULL;
-    struct hop_rows *rows = NULL;
-    uint32_t *images = NULL, count = 1, *into = malloc((p->op_count + (size_t)1) * sizeof *into);
-    double sum = 0, *whole = malloc((p->op_count + (size_t)1) * sizeof *whole);
-    enum hop_status status = into && whole ? hop_problem_merge(p, into, &merged, diag) : hop_fail_memory(diag);
-    *found = status == HOP_OK && merged && hop_rows_fit(merged) && hop_dual_sets(merged) <= DUAL_SETS;
-    if (*found)
-        status = hop_problem_images(merged, false, 64, &images, &count, diag);
-    if (*found && status == HOP_OK)
-        status = hop_rows_create(merged, images, count, &rows, diag);
-    if (*found && status == HOP_OK)
-        status = hop_sets_create(merged, &sets, diag);
-    if (*found && status == HOP_OK)
-        status = hop_dual_solve(rows, sets, whole, &sum, diag);
-    for (uint32_t op = 0; *found && status == HOP_OK && op < p->op_count; op++)
-        y[op] = into[op] == HOP_NONE ? 0 : whole[into[op]] * (p->ops[op].bytes / merged->ops[into[op]].bytes);
-    hop_sets_destroy(sets);
-    hop_rows_destroy(rows);
-    hop_problem_destroy(merged);
-    free(images);
-    free(into);
-    free(whole);
+    return !hop_crew_stopped(crew);
+}
+
+/* What all active sets together give to the operations. */
+struct weights {
+    struct hop_dual *dual;
+    double *y, *late;
+};
+
+static enum hop_status find_weights(void *weights, struct hop_crew *crew, struct hop_diag *diag)
+{
+    struct weights *w = weights;
+    struct hop_dual_solver *solver;
+    HOP_CHECK(hop_dual_solver_create(w->dual, may_go_on, crew, &solver, diag));
+    enum hop_status status = hop_dual_weights(solver, w->y, w->late, diag);
+    hop_dual_solver_destroy(solver);
     return status;
 }
 
-/* Looks for one more bound, and knows its sum. Where only clean orders count, the links' loads bound nearly as well
- * and cost nothing. */
-static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
+/* One more bound of the problem. What was remembered knows nothing of it. */
+static enum hop_status add_bound(struct search *s, const struct weights *weights, struct hop_diag *diag)
 {
-    bool found = false;
-    if (s->p->clean || s->p->objective == HOP_ORDER_MARKED || s->dual)
-        return HOP_OK;
-    s->dual = calloc(s->p->op_count + (size_t)1, sizeof *s->dual);
-    if (!s->dual)
-        return hop_fail_memory(diag);
-    enum hop_status status = solve_dual(s->p, s->dual, &found, diag);
-    double sum = 0;
-    for (uint32_t op = 0; op < s->p->op_count; op++)
-        sum += s->dual[op];
-    if (status == HOP_OK && s->p->objective == HOP_ORDER_MAKESPAN)
-        s->result->floor_s = hop_max(s->result->floor_s, sum);
-    s->has_dual = found;
-    return status;
-}
-
-/* The bound becomes one of the problem's. What was remembered knows nothing of it. */
-static enum hop_status use_dual(struct search *s, struct hop_diag *diag)
-{
-    if (!s->has_dual)
-        return HOP_OK;
-    s->has_dual = false;
-    HOP_CHECK(hop_problem_add_bound(s->p, s->dual, diag));
+    HOP_CHECK(hop_problem_add_bound(s->p, weights->y, weights->late, diag));
     hop_sets_destroy(s->sets);
     s->sets = NULL;
     HOP_CHECK(hop_sets_create(s->p, &s->sets, diag));
     return find_floor(s, diag);
+}
+
+/* Looks for a bound from all active sets, where these can be looked through. */
+static enum hop_status find_dual(struct search *s, struct hop_diag *diag)
+{
+    bool done = false;
+    if (s->p->objective == HOP_ORDER_MARKED || s->looked_for_dual)
+        return HOP_OK;
+    s->looked_for_dual = true;
+    HOP_CHECK(hop_dual_create(s->p, DUAL_SETS, &s->dual, diag));
+    if (!s->dual)
+        return HOP_OK;
+    double *y = calloc(2 * ((size_t)s->p->op_count + 1), sizeof *y);
+    struct weights weights = {s->dual, y, y + s->p->op_count + 1};
+    enum hop_status status =
+        y ? hop_crew_all(s->crew, find_weights, &weights, s->result->floor_s, &done, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK && done)
+        status = add_bound(s, &weights, diag);
+    free(y);
+    return status;
 }
 
 /* Ranks decide by what all of them know, that all is done; of what was left rank 0 alone knows the bound, and only if
@@ -301,13 +298,17 @@ static enum hop_status prove(struct search *s, bool rests, uint64_t most_nodes, 
     struct hop_exact exact;
     if (!goes_on(s) || is_good(s))
         return HOP_OK;
-    bool complete = s->result->complete;
-    if (!rests)
+    bool complete = s->result->complete, sorted = false;
+    if (rests ||
+        !s->p->clean) /* without rests, the loads of links that orders keep bound nearly as well, and cost nothing */
         HOP_CHECK(find_dual(s, diag));
-    if (!rests && !is_good(s))
-        HOP_CHECK(use_dual(s, diag));
+    if (!goes_on(s) || is_good(s))
+        return HOP_OK;
     enum hop_status status = hop_exact_init(&exact, s->p, rests, most_nodes, diag);
-    if (status == HOP_OK && !is_good(s))
+    exact.dual = s->p->objective == HOP_ORDER_MAKESPAN ? s->dual : NULL;
+    if (status == HOP_OK)
+        status = hop_crew_all(s->crew, hop_exact_sort, &exact, s->result->floor_s, &sorted, diag);
+    if (status == HOP_OK && sorted)
         status = search_exactly(s, &exact, rests ? &s->with : &s->without, diag);
     hop_exact_finish(&exact);
     if (most_nodes) /* who sets no limit is content with less */
@@ -325,9 +326,12 @@ static enum hop_status count_optima(struct search *s, struct hop_diag *diag)
     bool proved = is_good(s) || meets(best, hop_max(s->without.known_s, s->with.known_s));
     if (!s->options->count || !proved || !goes_on(s) || !hop_crew_kept(s->crew, HOP_BEST))
         return HOP_OK;
+    bool sorted = false;
     enum hop_status status = hop_exact_init(&exact, s->p, false, 0, diag);
     const struct hop_crew_job job = hop_exact_count_job(&exact, best);
     if (status == HOP_OK)
+        status = hop_crew_all(s->crew, hop_exact_sort, &exact, s->result->floor_s, &sorted, diag);
+    if (status == HOP_OK && sorted)
         status = hop_crew_work(s->crew, &job, &totals, diag);
     add_totals(s, &totals);
     const struct hop_value_count *counts = hop_crew_counts(s->crew, &count);
@@ -509,7 +513,7 @@ enum hop_status hop_order_search(const struct hop_topology *topology, const stru
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     struct search s = {.options = &own};
     enum hop_status status = search_all(&s, topology, schedule, diag);
-    free(s.dual);
+    hop_dual_destroy(s.dual);
     hop_starts_finish(&s.starts);
     hop_sets_destroy(s.sets);
     hop_crew_destroy(s.crew);

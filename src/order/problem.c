@@ -238,9 +238,25 @@ static void sort_shortest(struct hop_problem *p)
 
 /* Rows of weights, one a bound; rows that another one exceeds everywhere are of no use. */
 struct rows {
-    double *weight; /* seconds per byte */
+    double *weight; /* seconds per byte, then, in another row, of the latency */
     uint32_t count, ops;
 };
+
+static bool make_rows(struct rows *rows, size_t count, uint32_t ops)
+{
+    *rows = (struct rows){calloc(2 * count * ops + 1, sizeof(double)), 0, ops};
+    return rows->weight != NULL;
+}
+
+static double *bytes_of(const struct rows *rows, size_t row)
+{
+    return rows->weight + 2 * row * rows->ops;
+}
+
+static double *late_of(const struct rows *rows, size_t row)
+{
+    return bytes_of(rows, row) + rows->ops;
+}
 
 /* Replaces the problem's bounds. */
 static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows, struct hop_diag *diag)
@@ -252,13 +268,13 @@ static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows
     for (uint32_t i = 0; i < p->op_count && fine; i++) {
         p->ops[i].first_weight = used;
         for (uint32_t b = 0; b < rows->count && fine; b++) {
-            double per_byte_s = rows->weight[(size_t)b * rows->ops + i];
-            if (per_byte_s == 0 || p->ops[i].class_index == HOP_NONE)
+            double per_byte_s = bytes_of(rows, b)[i], late_s = late_of(rows, b)[i];
+            if ((per_byte_s == 0 && late_s == 0) || p->ops[i].class_index == HOP_NONE)
                 continue;
             fine = hop_grow(&weights, &capacity, used + 1, sizeof *weights);
             if (fine)
-                weights[used++] = (struct hop_problem_weight){b, per_byte_s};
-            total[b] += per_byte_s * p->ops[i].bytes;
+                weights[used++] = (struct hop_problem_weight){b, per_byte_s, late_s};
+            total[b] += per_byte_s * p->ops[i].bytes + late_s;
         }
     }
     free(p->weights);
@@ -272,19 +288,21 @@ static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows
     return fine ? HOP_OK : hop_fail_memory(diag);
 }
 
-enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, struct hop_diag *diag)
+enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, const double *late, struct hop_diag *diag)
 {
-    struct rows rows = {calloc((p->bound_count + (size_t)1) * p->op_count + 1, sizeof(double)), p->bound_count + 1,
-                        p->op_count};
-    if (!rows.weight)
+    struct rows rows;
+    if (!make_rows(&rows, p->bound_count + (size_t)1, p->op_count))
         return hop_fail_memory(diag);
+    rows.count = p->bound_count + 1;
     for (uint32_t i = 0; i < p->op_count; i++) {
         for (uint32_t w = p->ops[i].first_weight; w < p->ops[i + 1].first_weight; w++) {
-            uint32_t bound =
-                p->weights[w].bound; /* the new one stands behind the valid ones, before those that only guide */
-            rows.weight[(size_t)(bound + (bound >= p->valid_count)) * rows.ops + i] = p->weights[w].per_byte_s;
+            /* The new one stands behind the valid ones, before those that only guide. */
+            uint32_t bound = p->weights[w].bound + (p->weights[w].bound >= p->valid_count);
+            bytes_of(&rows, bound)[i] = p->weights[w].per_byte_s;
+            late_of(&rows, bound)[i] = p->weights[w].late_s;
         }
-        rows.weight[(size_t)p->valid_count * rows.ops + i] = p->ops[i].bytes > 0 ? y[i] / p->ops[i].bytes : 0;
+        bytes_of(&rows, p->valid_count)[i] = p->ops[i].bytes > 0 ? y[i] / p->ops[i].bytes : 0;
+        late_of(&rows, p->valid_count)[i] = late[i];
     }
     p->valid_count++;
     enum hop_status status = set_bounds(p, &rows, diag);
@@ -294,8 +312,8 @@ enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, st
 
 static bool covers(const struct rows *rows, uint32_t a, uint32_t b)
 {
-    const double *x = rows->weight + (size_t)a * rows->ops, *y = rows->weight + (size_t)b * rows->ops;
-    for (uint32_t i = 0; i < rows->ops; i++) {
+    const double *x = bytes_of(rows, a), *y = bytes_of(rows, b);
+    for (uint32_t i = 0; i < 2 * rows->ops; i++) {
         if (x[i] < y[i] * (1 - 1e-12))
             return false;
     }
@@ -313,8 +331,7 @@ static void drop_covered(struct rows *rows, uint32_t *first)
         for (uint32_t a = 0; a < kept && needed; a++)
             needed = !covers(rows, a, b);
         if (needed) {
-            memmove(rows->weight + (size_t)kept * rows->ops, rows->weight + (size_t)b * rows->ops,
-                    rows->ops * sizeof(double));
+            memmove(bytes_of(rows, kept), bytes_of(rows, b), 2 * rows->ops * sizeof(double));
             kept++;
         }
     }
@@ -341,7 +358,7 @@ static enum hop_status add_link_loads(const struct hop_problem *p, const struct 
                 enum hop_status status = hop_network_wire(base->network, route, l, &wire, diag);
                 if (status != HOP_OK)
                     return status;
-                rows->weight[((size_t)rows->count + way->links[l]) * rows->ops + i] += wire / capacity;
+                bytes_of(rows, rows->count + (size_t)way->links[l])[i] += wire / capacity;
             }
         }
     }
@@ -353,22 +370,23 @@ static enum hop_status add_bounds(struct hop_problem *p, struct hop_diag *diag)
 {
     const struct hop_problem *base = p->whole ? p->whole : p;
     size_t most = (size_t)p->source_count + 2 * (size_t)hop_topology_link_count(p->topology);
-    struct rows rows = {calloc(most * p->op_count + 1, sizeof(double)), 0, p->op_count};
-    if (!rows.weight)
+    struct rows rows;
+    if (!make_rows(&rows, most, p->op_count))
         return hop_fail_memory(diag);
     for (uint32_t s = 0; s < p->source_count; s++, rows.count++) {
         for (uint32_t i = 0; i < p->sources[s].count; i++) {
-            uint32_t op = p->sends[p->sources[s].first + i];
+            uint32_t op = p->sends[p->sources[s].first + i], limit = p->sources[s].limit;
+            late_of(&rows, rows.count)[op] = p->ops[op].latency_s / limit;
             if (p->ops[op].bytes > 0)
-                rows.weight[(size_t)rows.count * rows.ops + op] =
-                    (p->ops[op].least_s - p->ops[op].latency_s) / p->ops[op].bytes / p->sources[s].limit;
+                bytes_of(&rows, rows.count)[op] =
+                    (p->ops[op].least_s - p->ops[op].latency_s) / p->ops[op].bytes / limit;
         }
     }
     uint32_t valid = rows.count;
     enum hop_status status = add_link_loads(p, base, &rows, diag);
     for (uint32_t i = 0; p->objective == HOP_ORDER_MARKED && i < p->op_count; i++) {
         for (uint32_t b = 0; b < rows.count && !p->ops[i].marked; b++)
-            rows.weight[(size_t)b * rows.ops + i] = 0;
+            bytes_of(&rows, b)[i] = late_of(&rows, b)[i] = 0;
     }
     if (status == HOP_OK) {
         drop_covered(&rows, &valid);

@@ -17,8 +17,8 @@
  * group of symmetries, which all do the same at the same time. Its classes hold the routes of an orbit, the first
  * being the one whose rate counts.
  *
- * Bounds: linear lower bounds on the time that is left, each a weight in seconds per byte for every operation; per
- * operation those that are not 0.
+ * Bounds: linear lower bounds on the time that is left, each a weight for every operation, in seconds per byte, and
+ * another one for its latency; per operation those that are not 0.
  */
 #ifndef HOP_ORDER_PROBLEM_H
 #define HOP_ORDER_PROBLEM_H
@@ -64,6 +64,7 @@ struct hop_problem_class {
 struct hop_problem_weight {
     uint32_t bound;
     double per_byte_s;
+    double late_s; /* what the latency is worth */
 };
 
 struct hop_problem {
@@ -113,8 +114,10 @@ enum hop_status hop_problem_merge(const struct hop_problem *problem, uint32_t *i
                                   struct hop_diag *diag);
 void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
 
-/* One more bound: y[op] seconds for each whole operation. States made before are of no use then. */
-enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double *y, struct hop_diag *diag);
+/* One more bound: y[op] seconds for the bytes of each operation, and late[op] for its latency. States made before are of
+ * no use then. */
+enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double *y, const double *late,
+                                      struct hop_diag *diag);
 
 /* The number of orders of all sources, as a double (it overflows anything else); sends that are alike counted as
  * different. */

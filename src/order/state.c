@@ -89,6 +89,8 @@ static void start(const struct hop_problem *p, struct hop_state *state, uint32_t
     } else {
         hop_state_phase(p, state)[slot] = HOP_PHASE_TIMED;
         hop_state_left(state)[slot] = state->now_s + op->latency_s;
+        for (uint32_t w = op->first_weight; w < op[1].first_weight; w++) /* no bound is too high while it passes */
+            ((double *)at(state, p->rest_at))[p->weights[w].bound] -= p->weights[w].late_s;
     }
 }
 

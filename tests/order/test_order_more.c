@@ -7,6 +7,7 @@
 #include "order/checkpoint.h"
 #include "order/dual.h"
 #include "order/problem_symmetry.h"
+#include "order/seen.h"
 #include "test.h"
 
 #include <math.h>
@@ -50,7 +51,8 @@ static enum hop_advanced step(const struct hop_problem *p, struct hop_sets *sets
 
 struct checked {
     double states, ends, tight; /* tight: bounds that were met */
-    double merged;              /* problems whose sends were merged */
+    double late;                /* operations whose latency weighs in the bound from all active sets */
+    double solved;              /* states that got a bound of their own, above that of the problem's bounds */
 };
 
 static void check_end(const char *title, double bound, double value, double near, struct checked *checked)
@@ -61,9 +63,19 @@ static void check_end(const char *title, double bound, double value, double near
         fail_msg("%s: the bound is %.12g, but an order has %.12g", title, bound, value);
 }
 
+/* The value of the problem for what is at hand: of that state alone, or of the problem's bounds. */
+static double bound_of(const struct hop_problem *p, struct hop_dual_solver *solver, const struct hop_state *state,
+                       struct checked *checked)
+{
+    double bound = hop_state_close_bound(p, state), left_s = solver ? hop_dual_left(solver, state, INFINITY, true) : 0;
+    assert_true(left_s >= 0);
+    checked->solved += solver && state->now_s + left_s > bound * (1 + 1e-9);
+    return solver ? state->now_s + left_s : bound;
+}
+
 /* From states of a random walk, random ways to the end. */
-static void check_bounds(const char *title, const struct hop_problem *p, double near, uint64_t *seed,
-                         struct checked *checked)
+static void check_bounds(const char *title, const struct hop_problem *p, struct hop_dual_solver *solver, double near,
+                         uint64_t *seed, struct checked *checked)
 {
     enum { WALKS = 6, WAYS = 4 };
     struct hop_sets *sets = sets_of(p);
@@ -73,7 +85,7 @@ static void check_bounds(const char *title, const struct hop_problem *p, double 
         uint32_t rests = walk & 1 ? 3 : 0;
         hop_state_begin(p, state);
         while (advanced == HOP_ADVANCED) {
-            double bound = hop_state_close_bound(p, state);
+            double bound = bound_of(p, solver, state, checked);
             checked->states++;
             for (uint32_t i = 0; i < WAYS; i++) {
                 memcpy(way, state, p->state_size);
@@ -92,36 +104,26 @@ static void check_bounds(const char *title, const struct hop_problem *p, double 
     hop_sets_destroy(sets);
 }
 
-/* The bound from all active sets: its weights by themselves, then among the problem's. */
+/* The bound from all active sets: of every state by itself, and its weights among the problem's. */
 static void check_dual(const char *title, struct hop_problem *p, double near, uint64_t *seed, struct checked *checked)
 {
-    struct hop_problem *merged = NULL;
-    struct hop_rows *rows = NULL;
-    uint32_t *images = NULL, count = 0, *into = calloc(p->op_count + 1, sizeof *into);
-    double sum = 0, *whole = calloc(p->op_count + 1, sizeof *whole), *y = calloc(p->op_count + 1, sizeof *y);
+    struct hop_dual *dual = NULL;
+    struct hop_dual_solver *solver;
     if (p->objective != HOP_ORDER_MARKED)
-        CHECK(hop_problem_merge(p, into, &merged, D));
-    if (merged && hop_rows_fit(merged) && hop_dual_sets(merged) <= 20000) {
-        struct hop_sets *sets = sets_of(merged);
-        CHECK(hop_problem_images(merged, false, 64, &images, &count, D));
-        CHECK(hop_rows_create(merged, images, count, &rows, D));
-        CHECK(hop_dual_solve(rows, sets, whole, &sum, D));
-        hop_rows_destroy(rows);
-        hop_sets_destroy(sets);
-        free(images);
-        double total = 0;
-        for (uint32_t i = 0; i < p->op_count; i++) {
-            y[i] = into[i] == HOP_NONE ? 0 : whole[into[i]] * p->ops[i].bytes / merged->ops[into[i]].bytes;
-            total += y[i];
-        }
-        assert_true(fabs(total - sum) <= 1e-9 * sum);
-        CHECK(hop_problem_add_bound(p, y, D));
-        check_bounds(title, p, near, seed, checked);
-        checked->merged += merged->op_count < p->op_count;
-    }
-    hop_problem_destroy(merged);
-    free(into);
-    free(whole);
+        CHECK(hop_dual_create(p, 20000, &dual, D));
+    if (!dual)
+        return;
+    double *y = calloc(2 * (p->op_count + (size_t)1), sizeof *y), *late = y + p->op_count + 1;
+    CHECK(hop_dual_solver_create(dual, NULL, NULL, &solver, D));
+    if (p->objective == HOP_ORDER_MAKESPAN)
+        check_bounds(title, p, solver, near, seed, checked);
+    CHECK(hop_dual_weights(solver, y, late, D));
+    for (uint32_t i = 0; i < p->op_count; i++)
+        checked->late += late[i] > 0;
+    CHECK(hop_problem_add_bound(p, y, late, D));
+    check_bounds(title, p, NULL, near, seed, checked);
+    hop_dual_solver_destroy(solver);
+    hop_dual_destroy(dual);
     free(y);
 }
 
@@ -135,15 +137,108 @@ static void no_bound_exceeds_what_an_order_gives(void **state)
         order_case_make(&c, 20000 + number, number % 3 == 0 ? CASE_SIMPLE : CASE_ANY, 1e6);
         for (int unclean = 0; unclean < 2; unclean++) {
             struct hop_problem *p = compile(&c, unclean);
-            check_bounds(c.title, p, c.near, &seed, &checked);
+            check_bounds(c.title, p, NULL, c.near, &seed, &checked);
             check_dual(c.title, p, c.near, &seed, &dual);
             hop_problem_destroy(p);
         }
         order_case_finish(&c);
     }
-    print_message("%.0f states, %.0f ends, %.0f at their bound; with the dual %.0f, %.0f, %.0f, %.0f merged\n",
-                  checked.states, checked.ends, checked.tight, dual.states, dual.ends, dual.tight, dual.merged);
-    assert_true(checked.ends > 10000 && checked.tight > 100 && dual.ends > 1000 && dual.tight > 10 && dual.merged > 10);
+    print_message("%.0f states, %.0f ends, %.0f at their bound; with the dual %.0f, %.0f, %.0f, "
+                  "%.0f latencies, %.0f solved\n",
+                  checked.states, checked.ends, checked.tight, dual.states, dual.ends, dual.tight, dual.late,
+                  dual.solved);
+    assert_true(checked.ends > 10000 && checked.tight > 100 && dual.ends > 1000 && dual.tight > 10 && dual.late > 10 &&
+                dual.solved > 10);
+}
+
+/* ---- states with the same future ---- */
+
+enum { FUTURES_MAX = 20000, WALKED_MAX = 400 };
+
+/* The least value of all orders and rests from a state on; `left` runs out where there are too many. */
+static double least_from(const struct hop_problem *p, struct hop_sets *sets, const struct hop_state *from,
+                         uint32_t *left)
+{
+    struct hop_state *state = aligned_alloc(64, p->state_size);
+    uint32_t ops[64], source;
+    double least = INFINITY;
+    enum hop_advanced advanced = HOP_ADVANCED;
+    memcpy(state, from, p->state_size);
+    source = hop_state_choice(p, state);
+    if (source == HOP_NONE && *left > 0) {
+        --*left;
+        advanced = hop_state_advance(p, sets, state);
+        least = advanced == HOP_ADVANCED_END ? hop_state_value(p, state)
+                : advanced == HOP_ADVANCED   ? least_from(p, sets, state, left)
+                                             : INFINITY;
+    }
+    uint32_t count = source == HOP_NONE ? 0 : hop_state_options(p, state, source, ops);
+    for (uint32_t i = 0; source != HOP_NONE && i <= count && *left > 0; i++) {
+        memcpy(state, from, p->state_size);
+        (void)hop_state_choice(p, state);
+        if (i == count)
+            hop_state_rest(p, state, source);
+        else
+            hop_state_take(p, state, ops[i]);
+        least = fmin(least, least_from(p, sets, state, left));
+    }
+    free(state);
+    return least;
+}
+
+/* Random walks: a state that was seen before gives no less than the states before it that have begun the same. */
+static void walk_seen(const struct order_case *c, struct hop_problem *p, uint64_t *seed, uint32_t *seen,
+                      uint32_t *compared)
+{
+    struct hop_sets *sets = sets_of(p);
+    struct hop_seen *before = hop_seen_create(p, 1 << 20);
+    char *walked = aligned_alloc(64, WALKED_MAX * p->state_size);
+    uint32_t count = 0;
+    while (count + 32 < WALKED_MAX) {
+        struct hop_state *state = (struct hop_state *)(walked + count * p->state_size);
+        hop_state_begin(p, state);
+        for (uint32_t events = 0; events < 32 && step(p, sets, state, seed, 3) == HOP_ADVANCED; events++) {
+            uint32_t futures = FUTURES_MAX;
+            double least = INFINITY, earlier = INFINITY;
+            if (hop_seen_before(before, state)) {
+                ++*seen;
+                least = least_from(p, sets, state, &futures);
+                for (uint32_t i = 0; i < count && futures > 0 && earlier > least; i++) {
+                    const struct hop_state *other = (const struct hop_state *)(walked + i * p->state_size);
+                    if (memcmp(hop_state_at(other, p->started_at), hop_state_at(state, p->started_at),
+                               p->word_count * sizeof(uint64_t)) == 0)
+                        earlier = fmin(earlier, least_from(p, sets, other, &futures));
+                }
+                *compared += futures > 0;
+                if (futures > 0 && earlier > least * (1 + c->near))
+                    fail_msg("%s: %.12g from a state that was left, %.12g from those before it\n%s", c->title, least,
+                             earlier, c->text);
+            }
+            struct hop_state *next = (struct hop_state *)(walked + ++count * p->state_size);
+            memcpy(next, state, p->state_size);
+            state = next;
+        }
+    }
+    free(walked);
+    hop_seen_destroy(before);
+    hop_sets_destroy(sets);
+}
+
+static void what_was_seen_before_gives_no_less(void **state)
+{
+    (void)state;
+    uint32_t seen = 0, compared = 0;
+    for (uint64_t number = 0; number < REPEATED(120, 20); number++) {
+        struct order_case c;
+        uint64_t seed = number;
+        order_case_make(&c, 40000 + number, number % 2 ? CASE_SIMPLE : CASE_ANY, 40);
+        struct hop_problem *p = compile(&c, true);
+        walk_seen(&c, p, &seed, &seen, &compared);
+        hop_problem_destroy(p);
+        order_case_finish(&c);
+    }
+    print_message("%u states were seen before, of %u all futures were compared\n", seen, compared);
+    assert_true(compared > 100);
 }
 
 /* A rank r of n sends to r + 1, ..., all the same size: a pattern with symmetries. */
@@ -184,7 +279,7 @@ static void quotients_give_what_their_orders_give_unfolded(void **state)
             CHECK(hop_problem_quotient(p, group->images, group->order, &q, D));
             assert_int_equal(q->source_count, group->lanes);
             assert_int_equal(q->op_count * group->order, p->op_count);
-            check_bounds("quotient", q, 1e-9, &seed, &checked);
+            check_bounds("quotient", q, NULL, 1e-9, &seed, &checked);
             struct hop_sets *few = sets_of(q);
             struct hop_sequence mine, whole;
             struct hop_played a, b;
@@ -697,6 +792,7 @@ TEST_GROUP(order_more)
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, make_file, remove_file)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_bound_exceeds_what_an_order_gives),
+        cmocka_unit_test(what_was_seen_before_gives_no_less),
         cmocka_unit_test(quotients_give_what_their_orders_give_unfolded),
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(a_seed_fixes_the_result),
