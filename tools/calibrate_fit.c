@@ -44,16 +44,18 @@ static void print_parameters(const struct hop_fit_result *result)
             result->spoilt_count == 1 ? "it" : "them", result->spoilt);
 }
 
-/* Links inside switch chips, found or given. */
-static void print_chips(const struct hop_topology *topology)
+/* Links inside switch chips, or between root complexes of one socket, found or given. */
+static void print_joined(const struct hop_topology *topology, enum hop_link_kind kind, const char *what)
 {
     bool any = false;
     for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
         const struct hop_link *link = hop_topology_link(topology, l);
-        if (link->kind != HOP_LINK_CHIP)
+        const struct hop_node *from = hop_topology_node(topology, link->ends[0]),
+                              *to = hop_topology_node(topology, link->ends[1]);
+        if (link->kind != kind || from->kind != to->kind ||
+            (kind == HOP_LINK_SOCKET && (!link->parameter || strcmp(link->parameter, "on_die") != 0)))
             continue;
-        printf("%s %s--%s", any ? "," : "\nparts of one switch chip:", hop_topology_node(topology, link->ends[0])->name,
-               hop_topology_node(topology, link->ends[1])->name);
+        printf("%s %s--%s", any ? "," : what, from->name, to->name);
         any = true;
     }
     if (any)
@@ -147,7 +149,8 @@ void calibrate_fit_measurements(const struct calibrate_request *r, const struct 
         tool_write_text(NULL, hop_fit_result_to_json(result));
     } else {
         print_parameters(result);
-        print_chips(result->topology);
+        print_joined(result->topology, HOP_LINK_CHIP, "\nparts of one switch chip:");
+        print_joined(result->topology, HOP_LINK_SOCKET, "\nroot complexes with a port to each other:");
         print_comparison(result->comparison);
     }
     if (r->output)

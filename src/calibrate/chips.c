@@ -88,18 +88,23 @@ double hop_fit_most_alone(const struct hop_fitting *f)
     return most;
 }
 
-struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t *chip,
+struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t (*joined)[2], uint32_t links,
                                       struct hop_failure *failure)
 {
-    char *json = hop_topology_to_json(topology), *end = json && chip ? strstr(json, "\"links\": [") : json;
-    end = end ? strstr(end, chip ? "\n  ]" : "") : NULL;
+    char *json = hop_topology_to_json(topology), *end = json && links ? strstr(json, "\"links\": [") : json;
+    end = end ? strstr(end, links ? "\n  ]" : "") : NULL;
     struct hop_topology *made = NULL;
     struct hop_buffer text = {.failed = !end};
     if (end)
         hop_buffer_add(&text, json, (size_t)(end - json));
-    if (chip)
-        hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s}", hop_topology_node(topology, chip[0])->name,
-                     hop_topology_node(topology, chip[1])->name, hop_link_kind_name(HOP_LINK_CHIP));
+    for (uint32_t i = 0; i < links; i++) {
+        const struct hop_node *from = hop_topology_node(topology, joined[i][0]),
+                              *to = hop_topology_node(topology, joined[i][1]);
+        bool chip = from->kind == HOP_NODE_SWITCH;
+        hop_json_put(&text, "\n    {from: %s, to: %s, kind: %s", from->name, to->name,
+                     hop_link_kind_name(chip ? HOP_LINK_CHIP : HOP_LINK_SOCKET));
+        hop_json_put(&text, chip ? "}" : "parameter: %s}", "on_die");
+    }
     hop_buffer_puts(&text, end ? end : "");
     if (text.failed)
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
@@ -150,7 +155,7 @@ uint32_t hop_fit_list_chips(const struct hop_fitting *f, uint32_t pairs[HOP_CHIP
 
 void hop_fit_try_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    struct hop_topology *present = f->topology, *other = hop_fit_topology(present, pair, f->failure);
+    struct hop_topology *present = f->topology, *other = hop_fit_topology(present, (const uint32_t(*)[2])pair, 1, f->failure);
     if (!other)
         return;
     f->topology = other;
@@ -175,14 +180,11 @@ static double try_chip(struct hop_fitting *f, const uint32_t pair[2])
 /* Puts the topology with one more link in the place of the present one. */
 static void add_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    struct hop_topology *made = hop_fit_topology(f->topology, pair, f->failure);
+    struct hop_topology *made = hop_fit_topology(f->topology, (const uint32_t(*)[2])pair, 1, f->failure);
     if (!made)
         return;
     hop_topology_destroy(f->topology);
-    f->topology = made;
-    f->expect->topology = made;
-    hop_fit_prepare(f);
-    hop_fit_evaluate(f, NULL, &f->now);
+    hop_fit_take_topology(f, made);
 }
 
 bool hop_fit_join_chips(struct hop_fitting *f)

@@ -50,16 +50,6 @@ static void choose_blocking(struct hop_fitting *f)
     hop_fit_evaluate(f, NULL, &f->now);
 }
 
-/* Goes back to knobs that were, and their values. */
-static void put_knobs(struct hop_fitting *f, const struct hop_knob *knobs, uint32_t count)
-{
-    memcpy(f->knobs, knobs, count * sizeof *knobs);
-    f->knob_count = count;
-    for (uint32_t k = 0; k < count; k++)
-        hop_knob_set(f, &knobs[k], knobs[k].value);
-    hop_fit_evaluate(f, NULL, &f->now);
-}
-
 /* Copies over a network may be slowed down by the links of their way, which all share, or each by what moves one stream (a
  * socket, a queue pair). A fit that has begun with one does not come to the other, so both beginnings are tried. */
 static void turn_from_both(struct hop_fitting *f)
@@ -74,7 +64,7 @@ static void turn_from_both(struct hop_fitting *f)
         return;
     double cost = hop_fit_sum(f, NULL, &f->now);
     memcpy(turned, f->knobs, sizeof turned);
-    put_knobs(f, begun, count);
+    hop_fit_put_knobs(f, begun, count);
     hop_knobs_add_stream(f);
     for (uint32_t k = 0; k < count; k++) { /* links carry what was given until it is known what a stream gets */
         struct hop_knob *knob = &f->knobs[k];
@@ -91,7 +81,13 @@ static void turn_from_both(struct hop_fitting *f)
     if (hop_fit_good(f) && hop_fit_sum(f, NULL, &f->now) < cost - HOP_GAIN_LEAST)
         return;
     hop_knob_set_parameter(f, "ceiling_network", hop_topology_parameter(f->given, "ceiling_network")->value);
-    put_knobs(f, turned, count);
+    hop_fit_put_knobs(f, turned, count);
+}
+
+static void add_all(struct hop_fitting *f)
+{
+    for (hop_fit_turn_all(f, false); hop_fit_add_best(f); hop_fit_turn_all(f, false))
+        hop_fit_evaluate(f, NULL, &f->now);
 }
 
 static void fit(struct hop_fitting *f)
@@ -107,9 +103,12 @@ static void fit(struct hop_fitting *f)
     turn_from_both(f);
     if (hop_fit_join_chips(f))
         hop_fit_turn_all(f, true);
+    if (hop_fit_add_ports(f))
+        hop_fit_turn_all(f, false);
     choose_blocking(f);
-    for (hop_fit_turn_all(f, false); hop_fit_add_best(f); hop_fit_turn_all(f, false))
-        hop_fit_evaluate(f, NULL, &f->now);
+    add_all(f);
+    if (hop_fit_move_ways_out(f))
+        add_all(f);
 }
 
 /* ---- a fit from beginning to end ---- */
@@ -141,7 +140,7 @@ struct hop_fitting *hop_fit_begin(const struct hop_measurements *measurements, c
     f->train = train;
     f->blind = blind;
     f->groups = hop_measurements_group_count(measurements);
-    f->topology = hop_fit_topology(topology, NULL, failure);
+    f->topology = hop_fit_topology(topology, NULL, 0, failure);
     if (f->topology)
         f->expect = hop_expect_create(measurements, f->topology, &options->compare, false, failure);
     if (f->expect) {

@@ -7,6 +7,7 @@
  *     turn.c     turns them (matrix.c)
  *     select.c   adds those that the data asks for
  *     chips.c    adds links inside switch chips
+ *     ways.c     moves limits as a whole, adds ports of root complexes
  *     fit.c      a fit from beginning to end, and without what is held out
  *     fit_result.c  how sure its values are
  *     suggest.c  which measurements would determine most
@@ -103,6 +104,8 @@ void hop_fit_prepare(struct hop_fitting *f);
 /* How a row takes a directed link, 0: not at all; a trace says nothing of the time, so it may be both. */
 enum { HOP_ONE_WAY = 1, HOP_BOTH_WAYS = 2 };
 unsigned hop_fit_ways(const struct hop_fitting *f, uint32_t group, uint32_t row, uint32_t directed);
+/* Goes on with another topology, of which as many links as before have the shares that are kept. The one before is the caller's. */
+void hop_fit_take_topology(struct hop_fitting *f, struct hop_topology *topology);
 bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t group); /* NULL: all do */
 /* What the groups that a knob touches (NULL: all) cost under the topology as it is; of others, costs keeps what it has. */
 void hop_fit_evaluate(struct hop_fitting *f, const struct hop_knob *knob, struct hop_fit_costs *costs);
@@ -122,6 +125,9 @@ void hop_knob_set_parameter(struct hop_fitting *f, const char *name, double valu
 /* The least and the most that a knob may be. */
 struct hop_knob_range hop_knob_bounds(const struct hop_fitting *f, const struct hop_knob *knob);
 double hop_knob_clamp(const struct hop_fitting *f, const struct hop_knob *knob, double value);
+/* Puts what limits links between sockets (capacity, two-way share) where root complexes send out to their sockets, makes the former
+ * wide and lets crossings lose nothing. The knob of that capacity; NULL: there is no place for it, and nothing has changed. */
+struct hop_knob *hop_knobs_move_out(struct hop_fitting *f);
 /* A limit of every copy over a network for itself. */
 void hop_knobs_add_stream(struct hop_fitting *f);
 const char *hop_knob_parameter(enum hop_knob_kind kind); /* of one that is a parameter */
@@ -159,14 +165,18 @@ void hop_fit_normal(const struct hop_fitting *f, const double *slopes, double *m
 /* Turns all knobs together; the first time each alone before. */
 void hop_fit_turn_all(struct hop_fitting *f, bool first);
 
+/* Goes back to knobs that were, and their values. */
+void hop_fit_put_knobs(struct hop_fitting *f, const struct hop_knob *knobs, uint32_t count);
+
 /* ---- select.c ---- */
 
 bool hop_fit_add_best(struct hop_fitting *f); /* adds the best proposal; false: none was worth it */
 
 /* ---- chips.c ---- */
 
-/* A copy, with a chip link between two nodes behind its other links (NULL: none); NULL: that failed. */
-struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t *chip,
+/* A copy, with links behind its other ones between pairs of nodes: between switches of kind chip, between root complexes as wide as
+ * those to their socket. NULL: that failed. */
+struct hop_topology *hop_fit_topology(const struct hop_topology *topology, const uint32_t (*joined)[2], uint32_t links,
                                       struct hop_failure *failure);
 /* Whether a node hangs under another, at any depth, or is it. */
 bool hop_fit_is_below(const struct hop_topology *topology, uint32_t node, uint32_t top);
@@ -182,7 +192,15 @@ void hop_fit_try_chip(struct hop_fitting *f, const uint32_t pair[2]);
 /* Adds chip links, the one that gains most first, as long as groups ask for one; false: none did. */
 bool hop_fit_join_chips(struct hop_fitting *f);
 
+/* ---- ways.c ---- */
+
+/* Gives root complexes a port of their own to the others of their socket, where that costs less; whether one got it. */
+bool hop_fit_add_ports(struct hop_fitting *f);
+/* Whether limits of links between sockets were moved to the ways out of root complexes, where that costs less. */
+bool hop_fit_move_ways_out(struct hop_fitting *f);
+
 /* ---- fit.c ---- */
+
 
 /* What a fit begins with: its topology, schedules, the knobs of every machine. train: per measurement whether it counts, NULL: all do.
  * blind: as if nobody had seen the measured values. NULL: that failed, as below. */

@@ -392,6 +392,49 @@ bool hop_knob_is_network(const struct hop_fitting *f, const struct hop_knob *kno
     return knob->kind == HOP_KNOB_CAPACITY && knob->count > 0 && family_of(f, knob->members[0]) == NETWORK;
 }
 
+/* ---- from links between sockets, and crossings, to the ways out of root complexes ---- */
+
+static bool is_between(const struct hop_fitting *f, const struct hop_knob *knob, enum hop_knob_kind kind)
+{
+    return knob->kind == kind && knob->count > 0 && family_of(f, knob->members[0]) == SOCKETS;
+}
+
+/* Adds a knob of the ways out, with the value that links between sockets have now, which become wide both ways. */
+static struct hop_knob *move_out(struct hop_fitting *f, enum hop_knob_kind kind, const char *what)
+{
+    struct hop_knob way, *between = NULL;
+    struct chosen c = {f, &way, 0, 1, kind, HOP_NONE};
+    choose(&c, (struct filter){.is = UP, .family = ON_DIE, .free = true}, "%s of %s, towards the host side", what,
+           family_names[ON_DIE]);
+    for (uint32_t k = f->knob_count; k-- > 0;)
+        between = is_between(f, &f->knobs[k], kind) ? &f->knobs[k] : between;
+    if (c.count == 0 || (kind == HOP_KNOB_DUPLEX && !between))
+        return NULL;
+    double wide = way.given;
+    way.value = between ? between->value : wide;
+    for (uint32_t k = 0; k < f->knob_count; k++) {
+        struct hop_knob *knob = &f->knobs[k];
+        if (is_between(f, knob, kind))
+            knob->value = kind == HOP_KNOB_CAPACITY ? hop_max(knob->value, wide) : wide;
+        hop_knob_set(f, knob, knob->value);
+    }
+    hop_knobs_add(f, &way);
+    return &f->knobs[f->knob_count - 1];
+}
+
+struct hop_knob *hop_knobs_move_out(struct hop_fitting *f)
+{
+    struct hop_knob *way = f->knob_count + 2 <= HOP_KNOBS_MAX ? move_out(f, HOP_KNOB_CAPACITY, "capacity") : NULL;
+    if (!way)
+        return NULL;
+    (void)move_out(f, HOP_KNOB_DUPLEX, "two-way share");
+    for (uint32_t k = 0; k < f->knob_count; k++) {
+        if (f->knobs[k].kind == HOP_KNOB_CROSSING)
+            hop_knob_set(f, &f->knobs[k], f->knobs[k].value = 1);
+    }
+    return way;
+}
+
 void hop_knobs_add_stream(struct hop_fitting *f)
 {
     struct hop_knob stream;

@@ -147,6 +147,7 @@ static void make_costs(struct hop_fitting *f, struct hop_fit_costs *costs)
 void hop_fit_prepare(struct hop_fitting *f)
 {
     uint32_t nodes = hop_topology_node_count(f->topology), rows = hop_measurements_count(f->measurements);
+    uint32_t before = f->directed;
     f->directed = 2 * hop_topology_link_count(f->topology);
     f->roots = hop_arena_alloc(&f->arena, (nodes + 1) * sizeof *f->roots);
     f->root_count = 0;
@@ -167,7 +168,7 @@ void hop_fit_prepare(struct hop_fitting *f)
     f->far = hop_arena_alloc(&f->arena, pairs + 1);
     double *share = hop_arena_alloc(&f->arena, (f->directed + 1) * sizeof *share);
     if (share && f->share)
-        memcpy(share, f->share, (f->directed - 2) * sizeof *share); /* a chip link more */
+        memcpy(share, f->share, (before < f->directed ? before : f->directed) * sizeof *share);
     f->share = share;
     make_costs(f, &f->now);
     make_costs(f, &f->trial);
@@ -260,4 +261,12 @@ double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, con
     for (uint32_t g = 0; g < f->groups && hop_fit_good(f); g++)
         sum += hop_fit_touches(f, knob, g) ? costs->group[g] : 0;
     return sum;
+}
+
+void hop_fit_take_topology(struct hop_fitting *f, struct hop_topology *topology)
+{
+    f->topology = topology;
+    f->expect->topology = topology;
+    hop_fit_prepare(f);
+    hop_fit_evaluate(f, NULL, &f->now);
 }

@@ -248,3 +248,12 @@ void hop_fit_turn_all(struct hop_fitting *f, bool first)
         gained = step_all(f, slopes, &lambda);
     free(slopes);
 }
+
+void hop_fit_put_knobs(struct hop_fitting *f, const struct hop_knob *knobs, uint32_t count)
+{
+    memcpy(f->knobs, knobs, count * sizeof *knobs);
+    f->knob_count = count;
+    for (uint32_t k = 0; k < count; k++)
+        hop_knob_set(f, &knobs[k], knobs[k].value);
+    hop_fit_evaluate(f, NULL, &f->now);
+}

@@ -6,7 +6,8 @@
  *     in turn       several copies each (as the benchmarks repeat them), one into a device after the other
  *     staged        into host memory and out of it at once, as many small packets do
  *     pulled        the engine is the receiver's: one after the other into each device, sources as they like
- *     all to all    every device to every other one, several times over: whoever is done goes on with the next
+ *     all to all    every device to every other one, several times over, in an order that is drawn: whoever is done goes on with
+ *                   the next
  *     a trace       every copy at its own start; duration, not end
  *
  *     own value     bytes / (end - start)
@@ -15,6 +16,7 @@
  */
 #include "compare/expect.h"
 
+#include "base/random.h"
 #include "compare/compare.h"
 #include "schedule/schedule.h"
 #include "topology/forwarding.h"
@@ -169,16 +171,28 @@ static void add_copy(const struct hop_expect *e, struct hop_expect_group *group,
         place(e, m, m->from_column);
 }
 
-/* The last copy before this one that goes to the same device, as an operation; NULL: none. */
+/* The last copy before this one that goes to the same device, as an operation; NULL: none. row_of: each copy's, in the group. */
 static const uint32_t *before(const struct hop_measurements *of, struct hop_measurement_group rows, uint32_t copy,
-                              const uint32_t *op_of)
+                              const uint32_t *row_of, const uint32_t *op_of)
 {
-    const char *to = hop_measurements_at(of, rows.rows[copy % rows.count])->to;
+    const char *to = hop_measurements_at(of, rows.rows[row_of[copy]])->to;
     while (copy-- > 0) {
-        if (strcmp(hop_measurements_at(of, rows.rows[copy % rows.count])->to, to) == 0)
+        if (strcmp(hop_measurements_at(of, rows.rows[row_of[copy]])->to, to) == 0)
             return &op_of[copy];
     }
     return NULL;
+}
+
+/* The row of each copy: round after round, in the order of the rows or, where nobody keeps one, in one that is drawn. */
+static void deal_rows(uint32_t *row_of, uint32_t copies, uint32_t rows, bool drawn)
+{
+    uint64_t random = 1;
+    for (uint32_t c = 0; c < copies; c++) {
+        row_of[c] = c % rows;
+        uint32_t other = drawn ? c - c % rows + hop_draw_below(&random, c % rows + 1) : c, row = row_of[other];
+        row_of[other] = row_of[c];
+        row_of[c] = row;
+    }
 }
 
 /* n (n - 1) rows, no two alike, between n devices. */
@@ -231,18 +245,22 @@ static void make_group(struct hop_expect *e, uint32_t index)
         in_turn = in_turn || m->in_turn;
         pulled = pulled || m->pulled;
     }
-    group->copies = !group->trace && (in_turn || is_all_to_all(e->measurements, rows)) ? TURNS : 1;
+    bool all_to_all = !group->trace && !in_turn && is_all_to_all(e->measurements, rows);
+    group->copies = !group->trace && (in_turn || all_to_all) ? TURNS : 1;
     group->sources_unlimited = group->trace || pulled || e->options->sources_unlimited;
-    uint32_t copies = group->copies * rows.count, *op_of = hop_arena_alloc(&e->arena, (copies + 1) * sizeof *op_of);
+    uint32_t copies = group->copies * rows.count, *op_of = hop_arena_alloc(&e->arena, (copies + 1) * sizeof *op_of),
+             *row_of = hop_arena_alloc(&e->arena, (copies + 1) * sizeof *row_of);
     group->row_of =
         hop_arena_alloc(&e->arena, (((size_t)hosts_of(e->topology) + 2) * copies + 1) * sizeof *group->row_of);
     if (e->arena.failed)
         hop_failure_set(e->failure, HOP_ERR_MEMORY, "out of memory");
+    else
+        deal_rows(row_of, copies, rows.count, all_to_all);
     for (uint32_t c = 0; c < copies && e->failure->status == HOP_OK; c++) {
-        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[c % rows.count]);
+        const struct hop_measurement *m = hop_measurements_at(e->measurements, rows.rows[row_of[c]]);
         bool waits = (in_turn || pulled) && !group->trace;
-        add_copy(e, group, c % rows.count, m, group->trace ? m->start_s - first_s : 0,
-                 waits ? before(e->measurements, rows, c, op_of) : NULL, &op_of[c]);
+        add_copy(e, group, row_of[c], m, group->trace ? m->start_s - first_s : 0,
+                 waits ? before(e->measurements, rows, c, row_of, op_of) : NULL, &op_of[c]);
     }
     struct hop_schedule *made = group->schedule;
     group->schedule = NULL;

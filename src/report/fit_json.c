@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A fit as JSON, docs/fit.schema.json: its parameters, and the comparison that they lead to. */
+#include "base/base.h"
 #include "base/json_write.h"
 #include "hopcast/calibrate.h"
 
@@ -21,14 +22,16 @@ static void put_parameter(struct hop_buffer *out, const struct hop_fit_parameter
     hop_json_put(out, "}");
 }
 
-/* Pairs of switches that are parts of one chip, found or given. */
-static void put_chips(struct hop_buffer *out, const struct hop_topology *topology)
+/* Pairs of switches that are parts of one chip, or of root complexes with a port to each other, found or given. */
+static void put_joined(struct hop_buffer *out, const struct hop_topology *topology, enum hop_link_kind kind)
 {
     for (uint32_t l = 0; topology && l < hop_topology_link_count(topology); l++) {
         const struct hop_link *link = hop_topology_link(topology, l);
-        if (link->kind == HOP_LINK_CHIP)
-            hop_json_put(out, "[%s,%s]", hop_topology_node(topology, link->ends[0])->name,
-                         hop_topology_node(topology, link->ends[1])->name);
+        const struct hop_node *from = hop_topology_node(topology, link->ends[0]),
+                              *to = hop_topology_node(topology, link->ends[1]);
+        if (link->kind == kind && from->kind == to->kind &&
+            (kind == HOP_LINK_CHIP || (link->parameter && strcmp(link->parameter, "on_die") == 0)))
+            hop_json_put(out, "[%s,%s]", from->name, to->name);
     }
 }
 
@@ -39,7 +42,9 @@ char *hop_fit_result_to_json(const struct hop_fit_result *result)
     for (uint32_t i = 0; i < result->parameter_count; i++)
         put_parameter(&out, &result->parameters[i]);
     hop_json_put(&out, "],\nspoilt:%u,most_spoilt:%s,\nchips:[", result->spoilt_count, result->spoilt);
-    put_chips(&out, result->topology);
+    put_joined(&out, result->topology, HOP_LINK_CHIP);
+    hop_json_put(&out, "],\nports:[");
+    put_joined(&out, result->topology, HOP_LINK_SOCKET);
     hop_json_put(&out, "],\ncomparison:");
     hop_json_embed(&out, hop_comparison_to_json(result->comparison));
     hop_json_put(&out, "\n}\n");

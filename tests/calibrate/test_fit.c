@@ -15,11 +15,11 @@
 /* sockets x roots of a socket, a switch under each root (or none), devices under each; GPUs 2k and 2k + 1 joined. */
 struct plan {
     unsigned sockets, roots, devices;
-    bool switches, nvlink;
+    bool switches, nvlink, ports; /* ports: the last root complex has links to the others */
 };
 
-static const struct plan two_switches = {1, 2, 2, true, false}, two_sockets = {2, 2, 2, true, false},
-                         direct = {1, 4, 1, false, false}, pairs = {1, 2, 2, true, true};
+static const struct plan two_switches = {1, 2, 2, true, false, false}, two_sockets = {2, 2, 2, true, false, false},
+                         direct = {1, 4, 1, false, false, false}, pairs = {1, 2, 2, true, true, false};
 
 static uint32_t add_node(struct hop_topology *t, enum hop_node_kind kind, const char *name, unsigned number)
 {
@@ -42,7 +42,7 @@ static void add_link(struct hop_topology *t, enum hop_link_kind kind, uint32_t f
 static struct hop_topology *build(const struct plan *p, bool chip)
 {
     struct hop_topology *t = hop_topology_create("made");
-    uint32_t first_socket = HOP_NONE, gpu = 0, root = 0, last_gpu = HOP_NONE, switches[2] = {HOP_NONE, HOP_NONE};
+    uint32_t first_socket = HOP_NONE, gpu = 0, root = 0, last_gpu = HOP_NONE, last_root = HOP_NONE, switches[2] = {HOP_NONE, HOP_NONE};
     for (unsigned s = 0; s < p->sockets; s++) {
         uint32_t socket = add_node(t, HOP_NODE_SOCKET, "socket", s);
         add_link(t, HOP_LINK_MEMORY, add_node(t, HOP_NODE_HOST, "host", s), socket, 1e12);
@@ -51,7 +51,7 @@ static struct hop_topology *build(const struct plan *p, bool chip)
         else
             add_link(t, HOP_LINK_SOCKET, first_socket, socket, 2e10);
         for (unsigned r = 0; r < p->roots; r++, root++) {
-            uint32_t top = add_node(t, HOP_NODE_ROOT, "root", root);
+            uint32_t top = last_root = add_node(t, HOP_NODE_ROOT, "root", root);
             add_link(t, HOP_LINK_SOCKET, top, socket, 1e12);
             if (p->switches) {
                 uint32_t below = add_node(t, HOP_NODE_SWITCH, "switch", root);
@@ -67,6 +67,11 @@ static struct hop_topology *build(const struct plan *p, bool chip)
                 last_gpu = device;
             }
         }
+    }
+    for (unsigned r = 0; p->ports && r + 1 < p->roots; r++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "root%u", r);
+        add_link(t, HOP_LINK_SOCKET, last_root, hop_topology_find(t, name), 1e12);
     }
     if (chip)
         add_link(t, HOP_LINK_CHIP, switches[0], switches[1], 1e12);
@@ -656,6 +661,95 @@ static void chips_are_found_where_sums_exceed_an_uplink(void **unused)
     }
 }
 
+static uint32_t joined_roots(const struct hop_topology *t)
+{
+    uint32_t joined = 0;
+    for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
+        const struct hop_link *link = hop_topology_link(t, l);
+        joined += hop_topology_node(t, link->ends[0])->kind == HOP_NODE_ROOT &&
+                  hop_topology_node(t, link->ends[1])->kind == HOP_NODE_ROOT;
+    }
+    return joined;
+}
+
+/* Three root complexes and a fourth that reaches each of them by a port of its own: it gets half of what comes into one, the others
+ * a quarter each. */
+static void ports_of_root_complexes_are_found(void **unused)
+{
+    (void)unused;
+    static const struct plan four = {1, 4, 2, true, false, false};
+    static struct text rows, measured;
+    for (unsigned ports = 0; ports < 2; ports++) {
+        struct plan real = four;
+        real.ports = ports;
+        struct hop_topology *nominal = build(&four, false), *truth = build(&real, false);
+        set_capacities(truth, HOP_LINK_PCIE, 2e10);
+        set(truth, "tau=0");
+        rows.size = 0;
+        put(&rows, HEADER);
+        put_peers(&rows, gpus_of(&four));
+        for (unsigned r = 0; r < 4; r++) {
+            char group[32];
+            (void)snprintf(group, sizeof group, "three-into-%u", r);
+            for (unsigned from = 0; from < 4; from++) {
+                if (from != r)
+                    put_move(&rows, group, 2 * from, 2 * r + from % 2);
+            }
+        }
+        measure(truth, &rows, 0.005, &measured);
+        struct found f = fit(&measured, nominal, 0);
+        assert_int_equal(joined_roots(f.result->topology), ports ? 3 : 0);
+        must_be(f.result, "capacity of PCIe links", 2e10, 2e8);
+        must_predict(f.result, 0.03);
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
+}
+
+/* Root complexes that send 12 GB/s to their socket, and links between sockets that are wide: two root complexes add up. */
+static void ways_out_of_root_complexes_are_told_from_links_between_sockets(void **unused)
+{
+    (void)unused;
+    static struct text rows, measured;
+    for (unsigned out = 0; out < 2; out++) {
+        struct hop_topology *truth = build(&two_sockets, false), *nominal = build(&two_sockets, false);
+        set_capacities(truth, HOP_LINK_PCIE, 2e10);
+        set(truth, "tau=0");
+        set(truth, out ? "socket0--socket1.capacity=100GB/s" : "socket0--socket1.capacity=12GB/s");
+        for (unsigned r = 0; out && r < 4; r++) {
+            char text[64];
+            (void)snprintf(text, sizeof text, "root%u->socket%u.capacity=12GB/s", r, r / 2);
+            set(truth, text);
+        }
+        rows.size = 0;
+        put(&rows, HEADER);
+        for (unsigned a = 0; a < 4; a++) {
+            char group[32];
+            (void)snprintf(group, sizeof group, "%u", a);
+            put_move(&rows, group, a, a + 4);
+            put_move(&rows, "forth", a, a + 4);
+            (void)snprintf(group, sizeof group, "into%u", a);
+            put_move(&rows, group, 4, a);
+            put_move(&rows, group, 6, a);
+            (void)snprintf(group, sizeof group, "below%u", a);
+            put_move(&rows, group, a, a ^ 1u);
+            (void)snprintf(group, sizeof group, "near%u", a);
+            put_move(&rows, group, a, a ^ 2u);
+        }
+        measure(truth, &rows, 0.005, &measured);
+        struct found f = fit(&measured, nominal, 0);
+        if (out)
+            must_be(f.result, "capacity of root complexes to sockets, towards the host side", 1.2e10, 2e8);
+        else
+            must_be(f.result, "capacity of links between sockets", 1.2e10, 2e8);
+        must_predict(f.result, 0.03);
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
+}
+
 /* 30 GB/s for four devices of 20 each. */
 static void a_memory_that_limits_is_found(void **unused)
 {
@@ -686,7 +780,7 @@ static void memory_of_one_node_is_found(void **unused)
 static void blocking_is_found_where_rows_show_it(void **unused)
 {
     (void)unused;
-    static const struct plan uneven = {1, 3, 2, true, false};
+    static const struct plan uneven = {1, 3, 2, true, false, false};
     static struct text rows, measured;
     struct hop_topology *truth = build(&uneven, false), *nominal = build(&uneven, false);
     for (unsigned blocks = 0; blocks < 2; blocks++) {
@@ -1112,6 +1206,8 @@ TEST_GROUP(fit)
         cmocka_unit_test(exchanging_leaves_no_more),
         cmocka_unit_test(ten_suggested_rows_do_what_all_do),
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
+        cmocka_unit_test(ports_of_root_complexes_are_found),
+        cmocka_unit_test(ways_out_of_root_complexes_are_told_from_links_between_sockets),
         cmocka_unit_test(a_memory_that_limits_is_found),
         cmocka_unit_test(memory_of_one_node_is_found),
         cmocka_unit_test(blocking_is_found_where_rows_show_it),
