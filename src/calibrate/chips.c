@@ -155,7 +155,8 @@ uint32_t hop_fit_list_chips(const struct hop_fitting *f, uint32_t pairs[HOP_CHIP
 
 void hop_fit_try_chip(struct hop_fitting *f, const uint32_t pair[2])
 {
-    struct hop_topology *present = f->topology, *other = hop_fit_topology(present, (const uint32_t(*)[2])pair, 1, f->failure);
+    struct hop_topology *present = f->topology,
+                        *other = hop_fit_topology(present, (const uint32_t(*)[2])pair, 1, f->failure);
     if (!other)
         return;
     f->topology = other;

@@ -201,7 +201,6 @@ bool hop_fit_move_ways_out(struct hop_fitting *f);
 
 /* ---- fit.c ---- */
 
-
 /* What a fit begins with: its topology, schedules, the knobs of every machine. train: per measurement whether it counts, NULL: all do.
  * blind: as if nobody had seen the measured values. NULL: that failed, as below. */
 struct hop_fitting *hop_fit_begin(const struct hop_measurements *measurements, const struct hop_topology *topology,

@@ -48,7 +48,8 @@ static uint32_t list_ports(const struct hop_fitting *f, uint32_t root, uint32_t 
 static double try_ports(struct hop_fitting *f, uint32_t root)
 {
     uint32_t pairs[PORTS_MAX][2], count = list_ports(f, root, pairs), asking = 0;
-    struct hop_topology *present = f->topology, *other = count ? hop_fit_topology(present, pairs, count, f->failure) : NULL;
+    struct hop_topology *present = f->topology,
+                        *other = count ? hop_fit_topology(present, pairs, count, f->failure) : NULL;
     double gain = 0;
     if (!other)
         return 0;

@@ -42,7 +42,8 @@ static void add_link(struct hop_topology *t, enum hop_link_kind kind, uint32_t f
 static struct hop_topology *build(const struct plan *p, bool chip)
 {
     struct hop_topology *t = hop_topology_create("made");
-    uint32_t first_socket = HOP_NONE, gpu = 0, root = 0, last_gpu = HOP_NONE, last_root = HOP_NONE, switches[2] = {HOP_NONE, HOP_NONE};
+    uint32_t first_socket = HOP_NONE, gpu = 0, root = 0, last_gpu = HOP_NONE, last_root = HOP_NONE,
+             switches[2] = {HOP_NONE, HOP_NONE};
     for (unsigned s = 0; s < p->sockets; s++) {
         uint32_t socket = add_node(t, HOP_NODE_SOCKET, "socket", s);
         add_link(t, HOP_LINK_MEMORY, add_node(t, HOP_NODE_HOST, "host", s), socket, 1e12);
