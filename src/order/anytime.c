@@ -12,7 +12,7 @@
 #define ENOUGH (1 + 1e-9) /* as good as the bound */
 #define BETTER (1 - 1e-9) /* a value below the best times this is better */
 enum { LANES_MOST = 8, GROUPS_EACH = 32, ROUNDS = 5, FIRST_WIDTH = 4, FIRST_SAMPLES = 24 };
-enum { WIDTH_MOST = 1 << 14, WIDENINGS = 16, WHOLE_SAMPLES = 6, IMPROVE_LEAST = 100000 };
+enum { WIDTH_MOST = 1 << 14, WIDENINGS = 16, WHOLE_SAMPLES = 6, IMPROVE_LEAST = 100000, NODES_EACH = 4 };
 #define POWER 32 /* of the beam's score */
 #define JITTER 1e-4
 #define NOISE 0.5
@@ -182,6 +182,8 @@ static enum hop_status run_beam(struct search *s, uint32_t round, uint64_t *spen
 {
     static const double powers[][2] = {{128, 2}, {32, 16}, {512, 2}, {128, 8}}; /* of the score, of the pressure */
     uint32_t width = round < 2 ? 1 : round < 2 * WIDENINGS ? 2u << (round / 2) : WIDTH_MOST;
+    if (nodes_left(s) / NODES_EACH < width) /* what is never visited needs no room */
+        width = (uint32_t)(nodes_left(s) / NODES_EACH) + 1;
     struct hop_beam_options options =
         beam_options(s, width > WIDTH_MOST ? WIDTH_MOST : width, round == 0 ? 1 : WHOLE_SAMPLES, seed_of(s, round, 0));
     struct hop_beam_result result;
