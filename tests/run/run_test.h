@@ -17,6 +17,7 @@
 
 #include "hopcast/collective.h"
 #include "hopcast/run.h"
+#include "run/hooks.h"
 #include "test.h"
 
 #define TRY(call)                                                                                                      \
@@ -35,6 +36,47 @@
             return 1;                                                                                                  \
         }                                                                                                              \
     } while (0)
+
+/* ---- on another back end ---- */
+
+/* HOPCAST_TEST_DEVICE names it: what says no device and emulates nothing runs there, each rank a process, since a GPU's driver
+ * does not survive fork. */
+static inline const char *tested_device(void)
+{
+    return getenv("HOPCAST_TEST_DEVICE");
+}
+
+static inline enum hop_status create_there(struct hop_team *team, const struct hop_schedule *schedule,
+                                           const struct hop_program_options *options, const struct hop_run_hooks *hooks,
+                                           struct hop_program **program, struct hop_diag *diag)
+{
+    struct hop_program_options own = {0};
+    if (options)
+        own = *options;
+    if (!own.device && !own.emulate)
+        own.device = tested_device();
+    return hop_program_create_hooked(team, schedule, &own, hooks, program, diag);
+}
+
+static inline enum hop_status launch_there(const struct hop_launch_options *options, hop_rank_body *body, void *context,
+                                           int *result, struct hop_diag *diag)
+{
+    struct hop_launch_options own = *options;
+    own.threads = own.threads && !tested_device();
+    return hop_launch(&own, body, context, result, diag);
+}
+
+/* Of threads that share a test's memory, and of the host's memory. */
+#define NOT_THERE()                                                                                                    \
+    do {                                                                                                               \
+        if (tested_device())                                                                                           \
+            skip();                                                                                                    \
+    } while (0)
+
+#define hop_program_create(team, schedule, options, program, diag)                                                     \
+    create_there(team, schedule, options, NULL, program, diag)
+#define hop_program_create_hooked create_there
+#define hop_launch launch_there
 
 /* Runs the body on so many ranks; all must do well. */
 static inline void launch(uint32_t ranks, bool threads, hop_rank_body *body, void *context)
@@ -331,7 +373,7 @@ static inline enum hop_status make_collective(const struct wanted *w, const char
     char names[RANKS_MOST][24];
     const char *devices[RANKS_MOST];
     for (uint32_t r = 0; r < w->n; r++) {
-        const uint32_t number[PLACEMENTS] = {0, r % 2, r, r / 2 % 2};
+        const uint32_t number[PLACEMENTS] = {0, r % 2, r % 8, r / 2 % 2};
         if (placement == 3)
             (void)snprintf(names[r], sizeof names[r], "node%u.gpu%u", r % 2, number[placement]);
         else

@@ -235,6 +235,7 @@ static void assert_refused(const struct hop_schedule *schedule, const char *faul
 
 static void a_fault_that_cannot_happen_is_refused(void **state)
 {
+    NOT_THERE();
     (void)state;
     static const char text[] = "a: 0@gpu0:x -> 1@gpu1:x 1KiB; b: 0@gpu0:x -> 2@gpu2:x 1KiB by 2; "
                                "c: reduce sum f32 1@gpu1:x 1@gpu1:y -> 1@gpu1:y 1KiB after a";
@@ -345,6 +346,7 @@ static void large_buffers_are_checked_in_pieces(void **state)
 
 static void what_does_not_fit_is_refused_before_it_is_taken(void **state)
 {
+    NOT_THERE();
     (void)state;
     static const char text[] = "a: 0@gpu0:x -> 1@gpu1:x 1024GiB";
     struct hop_launch_options options = {.ranks = 2, .timeout_s = KILL_S};
