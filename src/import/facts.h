@@ -9,7 +9,8 @@ struct hop_gpu_facts {
     const char *names;    /* extended regular expression, case ignored; PCI vendor:device among them (pci.ids) */
     unsigned pcie, width; /* generation and lanes of its slot */
     unsigned nvlink;      /* generation; 0: it has none */
-    const char *xgmi;     /* parameter of one of its xGMI links; NULL: it has none */
+    const char
+        *link; /* parameter of one of its accelerator links; NULL: that of its NVLink's generation, if it has any */
     const char *source;
 };
 

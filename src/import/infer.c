@@ -428,10 +428,9 @@ static struct hop_link accelerator_link(const struct inference *in, uint32_t dev
     struct hop_link link = hop_link_default(in->table->link_kind, in->node[device], to);
     const struct hop_gpu_facts *gpu = in->gpus[device];
     link.count = links;
+    link.parameter = gpu ? gpu->link : NULL;
     if (link.kind == HOP_LINK_NVLINK)
         link.generation = nvlink_generation(gpu, links);
-    else
-        link.parameter = gpu ? gpu->xgmi : NULL;
     return link;
 }
 

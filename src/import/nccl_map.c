@@ -438,14 +438,22 @@ static unsigned nvlink_generation(const struct map *m, long sm)
                                   : 0;
 }
 
+/* Of GPUs whose links are narrower than those of their generation. */
+static const char *nvlink_parameter(const struct map *m, long sm)
+{
+    enum { SM_GA102 = 86 };
+    const struct hop_gpu_facts *named = hop_gpu_facts(m->build->gpu);
+    return named ? named->link : sm == SM_GA102 ? "nvlink3_ga102" : NULL;
+}
+
 /* gcn is "906", "908", "910" (gfx90a), "940" to "950", or "gfx" and the like. */
 static const char *xgmi_parameter(struct map *m, const struct hop_nccl_device *gpu)
 {
     const char *gcn = gpu->gcn ? gpu->gcn + (strncmp(gpu->gcn, "gfx", 3) == 0 ? 3 : 0) : "";
     const char *name = hop_build_text(m->build, "gfx%.20s", strcmp(gcn, "910") == 0 ? "90a" : gcn);
     const struct hop_gpu_facts *facts = hop_gpu_facts(m->build->gpu ? m->build->gpu : name);
-    if (facts && facts->xgmi)
-        return facts->xgmi;
+    if (facts && facts->link)
+        return facts->link;
     tally(m, UNKNOWN_GCN, &gpu->gpu, gpu->bus_id);
     return "xgmi_gfx906";
 }
@@ -490,6 +498,7 @@ static void add_bundle(struct map *m, const struct hop_nccl_device *device, uint
     struct hop_link link = hop_link_default(HOP_LINK_NVLINK, device->node, to);
     link.count = count;
     link.generation = nvlink_generation(m, device->sm);
+    link.parameter = nvlink_parameter(m, device->sm);
     if (count > 0)
         hop_build_link(m->build, &link);
     hop_nccl_place(m->system, &device->gpu);
@@ -547,10 +556,10 @@ static void join_edges(struct map *m, const struct edge *edges, uint32_t length)
         tally(m, least ? UNEQUAL : ONE_SIDED, place, ends[0]->bus_id);
     struct hop_link link = hop_link_default(edges->kind, ends[0]->node, ends[1]->node);
     link.count = least ? least : most;
-    if (edges->kind == HOP_LINK_NVLINK) /* of the older gpu */
-        link.generation = nvlink_generation(m, ends[ends[1]->sm < ends[0]->sm]->sm);
-    else
-        link.parameter = xgmi_parameter(m, ends[!ends[0]->gpu.element]);
+    long sm = ends[ends[1]->sm < ends[0]->sm]->sm; /* of the older gpu */
+    bool nvlink = edges->kind == HOP_LINK_NVLINK;
+    link.generation = nvlink ? nvlink_generation(m, sm) : 0;
+    link.parameter = nvlink ? nvlink_parameter(m, sm) : xgmi_parameter(m, ends[!ends[0]->gpu.element]);
     hop_build_link(m->build, &link);
     hop_nccl_place(m->system, place);
 }
@@ -599,7 +608,7 @@ static void check_gpus(struct map *m)
         if (m->devices[i].gpu.element)
             return;
     }
-    if (bare > 0 && !(named && !named->nvlink && !named->xgmi))
+    if (bare > 0 && !(named && !named->nvlink && !named->link))
         hop_build_lack(m->build,
                        "the links between its GPUs: the XML has no <gpu> element, which NCCL adds on the machine "
                        "(NCCL_TOPO_DUMP_FILE writes all of it)");

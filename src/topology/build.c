@@ -94,22 +94,21 @@ void hop_build_assume_rest(struct hop_build *build)
         const char *origin;
     } latencies[] = {
         {"pcie_latency", 150e-9, 100e-9, 400e-9,
-         "assumed: 105 to 150 ns in switches (Broadcom PEX88000, Microchip Switchtec data sheets), more in root "
-         "complexes "
-         "(Neugebauer et al., SIGCOMM 2018)"},
+         "assumed: 105 to 115 ns in switches (Broadcom PEX88000, PEX89000); reads between GPUs take 0.72 to 0.80 us "
+         "there and "
+         "back below one switch, 1.40 to 1.63 us across root complexes (p2pmark, rtx6kpro)"},
         {"accelerator_latency", 300e-9, 150e-9, 700e-9,
          "assumed: NCCL reckons 0.6 us a hop of its protocol LL over NVLink (src/graph/tuning.cc), up to two links"},
         {"network_latency", 200e-9, 100e-9, 600e-9,
-         "assumed: 130 ns in InfiniBand switches to 500 ns in Ethernet ones (NVIDIA Quantum, Spectrum data sheets), 5 "
-         "ns for "
-         "a metre of cable"},
-        {"nic_latency", 300e-9, 200e-9, 700e-9,
-         "assumed: below 600 ns over two NICs (NVIDIA ConnectX-6, ConnectX-7 product briefs)"},
+         "assumed: vendors say 130 ns of InfiniBand switches and 500 ns of Ethernet ones; 5 ns for a metre of cable"},
+        {"nic_latency", 300e-9, 200e-9, 700e-9, "assumed: below 800 ns over two NICs (ConnectX-6 EN product brief)"},
         {"network_overhead", 500e-9, 200e-9, 10e-6,
-         "assumed: MPI's latency over EDR and HDR InfiniBand is 1 to 1.5 us in all; NCCL reckons up to 14 us "
+         "assumed: MPI's latency over InfiniBand is 1 to 1.5 us in all; NCCL reckons 2.7 to 14 us "
          "(src/graph/tuning.cc)"},
         {"copy_latency", 3e-6, 1e-6, 10e-6,
-         "assumed: p2pBandwidthLatencyTest prints 1.5 to 10 us for a small copy between peers (CUDA samples)"},
+         "assumed: p2pBandwidthLatencyTest prints 6.6 to 7.3 us between GTX 1070, 9 to 10 us over NVLink 1 "
+         "(keras-multi-gpu, "
+         "Tartan), less between newer GPUs"},
     };
     bool crosses = false;
     for (uint32_t i = 0; hop_build_ok(build) && i < build->topology->node_count; i++)

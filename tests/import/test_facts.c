@@ -70,6 +70,25 @@ static void names_tell_what_data_sheets_print(void **state)
         {"NVIDIA GeForce RTX 3090", 4, 16, 3},
         {"NVIDIA H800", 5, 16, 4},
         {"GK210GL [Tesla K80]", 3, 16, 0},
+        {"Tesla K20m", 2, 16, 0},
+        {"NVIDIA GeForce RTX 5060 Ti", 5, 8, 0},
+        {"NVIDIA GeForce RTX 5070 Ti", 5, 16, 0},
+        {"NVIDIA RTX PRO 2000 Blackwell", 5, 8, 0},
+        {"NVIDIA RTX 2000 Ada Generation", 4, 8, 0},
+        {"NVIDIA RTX 4000 Ada Generation", 4, 16, 0},
+        {"NVIDIA RTX A1000", 4, 8, 0},
+        {"NVIDIA RTX A6000", 4, 16, 3},
+        {"NVIDIA A40", 4, 16, 3},
+        {"NVIDIA A100 80GB PCIe", 4, 16, 3},
+        {"PCI 10de:2941", 5, 16, 5},
+        {"PCI 10de:3182", 6, 16, 5},
+        {"PCI 10de:1df2", 3, 16, 2},
+        {"PCI 1002:74b5", 5, 16, 0},
+        {"AMD Radeon VII", 3, 16, 0},
+        {"AMD Instinct MI100", 4, 16, 0},
+        {"AMD Radeon RX 6600 XT", 4, 8, 0},
+        {"AMD Radeon RX 7900 XTX", 4, 16, 0},
+        {"Intel Data Center GPU Max 1100", 5, 16, 0},
     };
     static const struct {
         const char *name;
@@ -84,6 +103,12 @@ static void names_tell_what_data_sheets_print(void **state)
         {"Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", 3, "socket_skylake"},
         {"Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz", 3, "socket_broadwell"},
         {"Intel(R) Xeon(R) 6960P", 5, "socket_granite_rapids"},
+        {"INTEL(R) XEON(R) PLATINUM 8568Y+", 5, "socket_emerald_rapids"},
+        {"Intel(R) Xeon(R) Platinum 8380H CPU @ 2.90GHz", 3, "socket_skylake"},
+        {"AMD Ryzen Threadripper 2990WX 32-Core Processor", 3, "socket"},
+        {"AMD Ryzen Threadripper PRO 5995WX 64-Cores", 4, "socket"},
+        {"AMD Ryzen Threadripper 7980X 64-Cores", 5, "socket"},
+        {"AMD Ryzen Threadripper PRO 7955WX 16-Cores", 5, "socket"},
     };
     for (size_t i = 0; i < HOP_COUNT(gpus); i++) {
         const struct hop_gpu_facts *facts = hop_gpu_facts(gpus[i].name);
@@ -105,6 +130,7 @@ static void names_tell_what_data_sheets_print(void **state)
                      hop_cpu_facts("AMD EPYC 9654 96-Core Processor"));
     assert_ptr_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 143, NULL), hop_cpu_facts("Xeon Platinum 8480"));
     assert_string_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 200, NULL)->socket, "socket_sapphire_rapids");
+    assert_string_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 220, NULL)->socket, "socket_emerald_rapids");
     assert_string_equal(hop_cpu_facts_of(&nothing, "GenuineIntel", 6, 3, "POWER9")->socket, "socket_power9");
     assert_string_equal(hop_cpu_facts_of(&nothing, "somebody", 6, 3, NULL)->socket, "socket");
     assert_ptr_equal(hop_cpu_facts_of(&said, "GenuineIntel", 6, 143, NULL), hop_cpu_facts("EPYC 9654"));

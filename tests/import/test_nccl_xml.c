@@ -518,9 +518,9 @@ static void nvlink_generation_follows_the_compute_capability(void **state)
         const char *sm;
         unsigned generation;
         double rate_Bps;
-    } cases[] = {{"sm=\"60\"", 1, 20e9},  {"sm=\"70\"", 2, 25e9},  {"sm=\"75\"", 2, 25e9},
-                 {"sm=\"80\"", 3, 25e9},  {"sm=\"86\"", 3, 25e9},  {"sm=\"90\"", 4, 25e9},
-                 {"sm=\"100\"", 5, 50e9}, {"sm=\"120\"", 5, 50e9}, {"", 0, 25e9}};
+    } cases[] = {{"sm=\"60\"", 1, 20e9},  {"sm=\"70\"", 2, 25e9},        {"sm=\"75\"", 2, 25e9},
+                 {"sm=\"80\"", 3, 25e9},  {"sm=\"86\"", 3, 112.5e9 / 8}, {"sm=\"90\"", 4, 25e9},
+                 {"sm=\"100\"", 5, 50e9}, {"sm=\"120\"", 5, 50e9},       {"", 0, 25e9}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hop_topology *t =
             parse_pair(cases[i].sm, "<nvlink target=\"0:02:00.0\" count=\"2\" tclass=\"0x030200\"/>",
