@@ -77,6 +77,7 @@ static void print_comparison(const struct hop_comparison *c)
            "in 5 %", "in 10 %", "in 15 %");
     for (uint32_t i = 0; i <= last; i++)
         print_errors(c->candidates[i].name, &c->candidates[i].groups);
+    tool_print_ranges(&c->candidates[last]);
     printf("\n%s, by effect\n", c->candidates[last].name);
     for (uint32_t e = 0; e < c->effect_count; e++)
         print_errors(c->effects[e].name, &c->effects[e].errors[last]);

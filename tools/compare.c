@@ -31,6 +31,10 @@ static const struct tool_option table[] = {
     SHARED(name, AT(request, renamed), .needs = "on"),
     SHARED(case_bytes, AT(request, options.bytes)),
     SHARED(sources_unlimited, AT(request, options.sources_unlimited), .needs = "on"),
+    FLAG(
+        "ranges", 0, AT(request, options.ranges),
+        "how often what was measured lies in the range of what is predicted, nine times out of ten if ranges are right",
+        .needs = "on"),
     FLAG("all", 0, AT(request, all), "list every transfer, however many"),
     OPTION("svg", 0, TEXT, AT(request, svg), "FILE", "also draw the distribution of the errors", .use = USE_OUTPUT),
     SHARED(ascii, AT(request, ascii)),
@@ -130,6 +134,8 @@ static void print_summary(const struct hop_comparison *c)
     printf("\n");
     print_lines(c);
     print_effects(c);
+    for (uint32_t i = 0; i < c->candidate_count; i++)
+        tool_print_ranges(&c->candidates[i]);
 }
 
 static void print_row(const struct hop_comparison *c, const struct hop_compare_row *row)

@@ -393,3 +393,10 @@ void tool_print_wrapped(const char *text, unsigned indent, unsigned width)
     }
     printf("\n");
 }
+
+void tool_print_ranges(const struct hop_compare_summary *summary)
+{
+    if (summary->ranges > 0)
+        printf("%u of %u groups lie in their 90 %% ranges (%s), which are %.2f times as high as low in the median\n",
+               summary->in_range, summary->ranges, summary->name, summary->wide);
+}

@@ -38,6 +38,8 @@ extern const struct tool_command tool_topology, tool_predict, tool_make, tool_or
 
 /* What fails says so to standard error and ends the command: nobody asks whether it went well. What was in use then is
  * given back by the system. "hopcast NAME: message" and where help is: */
+/* How often what was measured lay in the ranges, if there are any. */
+void tool_print_ranges(const struct hop_compare_summary *summary);
 _Noreturn void tool_bad_usage(const struct tool_command *command, const char *format, ...) HOP_PRINTF(2, 3);
 /* A diagnostic. TOOL_NEGATIVE where a process was lost or all were stopped, else TOOL_BAD. */
 _Noreturn void tool_fail(const struct hop_diag *diag);

@@ -28,6 +28,14 @@ struct hop_compare_options {
     uint32_t renamed_count;     /* pairs */
     uint64_t bytes;             /* of transfers that do not state theirs; 0: HOP_COMPARE_BYTES */
     bool sources_unlimited;     /* see struct hop_simulate_options */
+    bool ranges;                /* say between what predictions lie (uncertainty.h) */
+};
+
+/* Between what a prediction of a group lies, nine times out of ten: its value, and what was measured, are geometric means over the
+ * rows that have a reference time. */
+struct hop_compare_range {
+    double value_s, low_s, high_s, reference_s; /* NAN: there is none, as for traces */
+    bool contending;                            /* its transfers slow each other down */
 };
 
 /* A transfer that has a reference time. */
@@ -46,6 +54,7 @@ struct hop_compare_group {
     uint32_t first, count;             /* rows */
     bool collapse;                     /* its notes say that it shows a collapse that no model predicts */
     const double *mean_absolute_error; /* one a candidate; NAN: it has none of them */
+    const struct hop_compare_range *ranges; /* one a candidate; NULL: not asked for */
 };
 
 /* A distribution of sizes of errors; relative, 0.1 being 10 %. */
@@ -72,6 +81,9 @@ struct hop_compare_summary {
     double within[3];         /* shares of the transfers within 5, 10 and 15 % */
     double worst_group_error; /* the largest mean absolute error of a group */
     uint32_t worst_group;
+    uint32_t ranges,
+        in_range; /* groups that have a range and show no collapse; of them those whose reference lies in it */
+    double wide;  /* the median of high over low of these ranges; NAN: there are none */
     struct hop_compare_errors groups; /* each group by its mean absolute error, of a trace each transfer */
 };
 

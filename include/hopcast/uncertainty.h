@@ -79,6 +79,8 @@ struct hop_uncertainty {
     double low_s, high_s; /* nine times out of ten it lies in between, as far as the ranges are right */
     uint32_t cause_count;
     const struct hop_uncertainty_cause *causes; /* that change the value, by how much, the first most */
+    bool
+        contending; /* a transfer takes more than 1.1 times what it takes alone: `model_error` counts, else `model_error_alone` */
     uint32_t left_out;                  /* ranges that were not tried for their effort: the range may be wider */
     uint32_t model_count;               /* other models that were asked */
     const char *models;                 /* their names: "credit, fair" */
@@ -89,13 +91,15 @@ struct hop_uncertainty_options {
     size_t size;                                 /* see hop_version */
     const struct hop_simulate_options *simulate; /* how the timeline was predicted; NULL: by default */
     uint64_t max_effort;                         /* see hop_scenario_options */
+    bool ranges_only;                            /* ask no other models */
     double (*value_s)(const struct hop_timeline *timeline, void *context); /* in seconds; NULL: the makespan */
     void *context;
 };
 
 /* The range of a predicted timeline's value: each scenario of a range is simulated, and what they change is added as
  * independent relative errors are, sqrt of the sum of the squares of logarithms, either side by itself; parameter
- * `model_error`, the factor by which measured times of such machines lie off when all else is right, is one of them.
+ * `model_error`, the factor by which measured times of such machines lie off when all else is right, is one of them; where
+ * no transfer slows another down it is `model_error_alone`.
  * Other models are no part of the range. options may be NULL. The caller frees it with hop_uncertainty_destroy. */
 HOP_API enum hop_status hop_uncertainty_find(const struct hop_timeline *timeline,
                                              const struct hop_uncertainty_options *options,

@@ -199,13 +199,15 @@ static void deal(const struct hop_measurements *m, uint32_t folds, uint8_t *fold
     }
 }
 
-/* alone: what is expected of each copy by itself, which becomes the candidate before the last; NULL: that is not asked for. */
+/* alone: what is expected of each copy by itself, which becomes the candidate before the last; NULL: that is not asked for.
+ * fold_of gets what held each measurement out. */
 static void hold_out(const struct hop_topology *topology, const struct hop_fit_options *options,
-                     const struct hop_measurements *m, const struct hop_expect *alone, struct hop_comparing *c)
+                     const struct hop_measurements *m, const struct hop_expect *alone, struct hop_comparing *c,
+                     uint8_t *fold_of)
 {
-    uint32_t rows = hop_measurements_count(m);
-    uint8_t *fold_of = hop_arena_alloc(&c->arena, (size_t)rows + 1),
-            *train = hop_arena_alloc(&c->arena, (size_t)rows + 1);
+    uint32_t rows = hop_measurements_count(m), last = c->result.candidate_count - 1;
+    uint8_t *train = hop_arena_alloc(&c->arena, (size_t)rows + 1);
+    struct hop_fit_result unused;
     if (c->arena.failed)
         return;
     deal(m, options->folds, fold_of);
@@ -215,23 +217,32 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
         struct hop_fitting *f = hop_fit_once(m, topology, options, train, c->failure);
         if (f && alone)
             hop_comparing_predict(c, alone, f->topology, f->model, 2, train);
-        if (f)
-            hop_comparing_predict(c, f->expect, f->topology, f->model, c->result.candidate_count - 1, train);
+        if (f) {
+            hop_comparing_predict(c, f->expect, f->topology, f->model, last, train);
+            hop_fit_find_ranges(f, &unused);
+            hop_comparing_find_ranges(c, f->expect, f->topology, f->model, last, train);
+        }
         hop_fit_finish(f);
         if (options->progress)
             options->progress((fold + 2.0) / (options->folds + 1), options->context);
     }
 }
 
-/* NULL: it failed. */
-static const struct hop_comparison *compare(const struct hop_fitting *f, const struct hop_topology *topology,
+/* Compares, and finds what remains: by the folds, else by the fit itself, which has seen them, and is as much too good as it has
+ * values. NULL: it failed. */
+static const struct hop_comparison *compare(struct hop_fitting *f, const struct hop_topology *topology,
                                             const struct hop_fit_options *options)
 {
     static const char *const names[] = {"as given", "fitted", "held out", "held out"};
     uint32_t candidates = !options->folds ? 2 : options->alone ? 4 : 3;
-    struct hop_comparing *c = hop_comparing_begin(f->measurements, candidates, &options->compare, f->failure);
+    struct hop_compare_options with_ranges = options->compare;
+    with_ranges.ranges = true;
+    struct hop_comparing *c = hop_comparing_begin(f->measurements, candidates, &with_ranges, f->failure);
     if (!c)
         return NULL;
+    uint32_t rows = hop_measurements_count(f->measurements);
+    uint8_t *fold_of = hop_arena_alloc(&c->arena, 2 * (size_t)rows + 1), *of_row = fold_of + rows;
+    struct hop_remains remains = {0};
     for (uint32_t i = 0; i < candidates; i++)
         c->summaries[i].name = i + 2 == candidates && i == 2 ? "each alone" : names[i];
     hop_comparing_predict(c, f->expect, topology, f->model, 0, NULL);
@@ -239,7 +250,17 @@ static const struct hop_comparison *compare(const struct hop_fitting *f, const s
     struct hop_expect *alone =
         candidates > 3 ? hop_expect_create(f->measurements, topology, &options->compare, true, f->failure) : NULL;
     if (options->folds)
-        hold_out(topology, options, f->measurements, alone, c);
+        hold_out(topology, options, f->measurements, alone, c, fold_of);
+    else
+        hop_comparing_find_ranges(c, f->expect, f->topology, f->model, 1, NULL);
+    for (uint32_t i = 0; i < rows && fold_of; i++) {
+        if (c->row_of[i] != HOP_NONE)
+            of_row[c->row_of[i]] = fold_of[i];
+    }
+    hop_fit_add_remains(&remains, c, candidates > 2 ? candidates - 1 : 1, options->folds ? of_row : NULL);
+    double freedom = remains.count > f->knob_count ? remains.count - f->knob_count : 1;
+    hop_fit_settle_errors(f, &remains, c, candidates > 2 ? candidates - 1 : 1,
+                          options->folds ? 1 : sqrt(hop_max(1, remains.count / freedom)));
     hop_expect_destroy(alone);
     return hop_comparing_end(c);
 }

@@ -10,6 +10,7 @@
  *     ways.c     moves limits as a whole, adds ports of root complexes
  *     fit.c      a fit from beginning to end, and without what is held out
  *     fit_result.c  how sure its values are
+ *     residuals.c   what remains of the errors
  *     suggest.c  which measurements would determine most
  *     curve.c    how well a fit predicts, by how many measurements it has
  */
@@ -215,12 +216,41 @@ void hop_fit_finish(struct hop_fitting *f);                /* NULL is allowed */
 void hop_fit_take_options(struct hop_fit_options *own, const struct hop_fit_options *given,
                           struct hop_failure *failure);
 
+/* ---- residuals.c ---- */
+
+/* How far a group, or a copy of a trace, lies off its prediction beyond the range that the fit's values give it. */
+struct hop_remain {
+    uint32_t group, fold; /* which held it out */
+    bool trace, contending;
+    double beyond[2]; /* logarithms, at least 0: faster, slower than predicted */
+};
+struct hop_remains {
+    struct hop_remain *list;
+    uint32_t count;
+    double *scratch;
+    struct hop_arena arena;
+};
+struct hop_span_of_errors {
+    double down, up; /* logarithms, at least 0 */
+};
+/* Those of a candidate, whose ranges are there. fold_of: per row of the comparison, NULL: none held it out. */
+void hop_fit_add_remains(struct hop_remains *r, const struct hop_comparing *c, uint32_t candidate,
+                         const uint8_t *fold_of);
+/* So that ranges of predictions are made of the fit's values only. */
+void hop_fit_know_no_error(struct hop_fitting *f);
+/* Writes the ranges of both parameters into the fit's topology, by `inflation` wider, and widens the ranges of the candidate by what
+ * the other folds say. Frees the remains. */
+void hop_fit_settle_errors(struct hop_fitting *f, struct hop_remains *r, struct hop_comparing *c, uint32_t candidate,
+                           double inflation);
+
 /* ---- fit_result.c ---- */
 
 struct hop_fitted {
     struct hop_fit_result public; /* first */
     struct hop_arena arena;
 };
+/* Finds the ranges of all values, and writes them into the fit's topology. */
+void hop_fit_find_ranges(struct hop_fitting *f, struct hop_fit_result *result);
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r);
 
 #endif

@@ -238,12 +238,19 @@ static void publish(struct hop_fitting *f, const struct hop_knob *knob)
         publish_parameter(f, hop_knob_parameter(knob->kind), knob->value, knob->low, knob->high, knob->deviation);
 }
 
+void hop_fit_find_ranges(struct hop_fitting *f, struct hop_fit_result *result)
+{
+    find_ranges(f, result);
+    for (uint32_t k = 0; k < f->knob_count; k++)
+        publish(f, &f->knobs[k]);
+    hop_fit_know_no_error(f);
+}
+
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r)
 {
     struct hop_fit_parameter *list = hop_arena_alloc(&r->arena, (f->knob_count + 1) * sizeof *list);
-    find_ranges(f, &r->public);
+    hop_fit_find_ranges(f, &r->public);
     for (uint32_t k = 0; list && k < f->knob_count; k++) {
-        publish(f, &f->knobs[k]);
         if (f->knobs[k].count > 0)
             write_parameter(f, &f->knobs[k], &r->arena, &list[r->public.parameter_count++]);
     }

@@ -34,6 +34,8 @@ struct hop_comparing *hop_comparing_begin(const struct hop_measurements *referen
     c->effect_of = hop_arena_alloc(&c->arena, (groups + 1) * sizeof *c->effect_of);
     double *means = hop_arena_alloc(&c->arena, ((size_t)groups * candidates + 1) * sizeof *means);
     c->scratch_s = hop_arena_alloc(&c->arena, (rows + 1) * sizeof *c->scratch_s);
+    c->ranges =
+        options->ranges ? hop_arena_alloc(&c->arena, ((size_t)groups * candidates + 1) * sizeof *c->ranges) : NULL;
     if (c->arena.failed) {
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
         hop_comparison_destroy(&c->result);
@@ -43,8 +45,15 @@ struct hop_comparing *hop_comparing_begin(const struct hop_measurements *referen
     for (uint32_t g = 0; g < groups; g++) {
         struct hop_measurement_group group = hop_measurements_group(reference, g);
         c->effect_of[g] = hop_effect_of(reference, g);
-        c->groups[g] = (struct hop_compare_group){group.name, hop_effect_name(c->effect_of[g]), row, 0,
-                                                  false,      means + (size_t)g * candidates};
+        c->groups[g] = (struct hop_compare_group){group.name,
+                                                  hop_effect_name(c->effect_of[g]),
+                                                  row,
+                                                  0,
+                                                  false,
+                                                  means + (size_t)g * candidates,
+                                                  c->ranges ? c->ranges + (size_t)g * candidates : NULL};
+        for (uint32_t i = 0; c->ranges && i < candidates; i++)
+            c->ranges[(size_t)g * candidates + i] = (struct hop_compare_range){NAN, NAN, NAN, NAN, false};
         for (uint32_t i = 0; i < group.count; i++) {
             const struct hop_measurement *m = hop_measurements_at(reference, group.rows[i]);
             uint64_t bytes = m->bytes ? m->bytes : assumed;
@@ -93,6 +102,35 @@ void hop_comparing_predict(struct hop_comparing *c, const struct hop_expect *exp
     hop_network_destroy(network);
 }
 
+/* The geometric mean of what was measured in a group, NAN: nothing was. */
+static double reference_of(const struct hop_comparing *c, uint32_t group)
+{
+    const struct hop_compare_group *its = &c->groups[group];
+    double sum = 0;
+    for (uint32_t r = its->first; r < its->first + its->count; r++)
+        sum += log(c->rows[r].reference_s);
+    return its->count ? exp(sum / its->count) : NAN;
+}
+
+void hop_comparing_find_ranges(struct hop_comparing *c, const struct hop_expect *expect,
+                               const struct hop_topology *topology, const char *model, uint32_t candidate,
+                               const uint8_t *left_out)
+{
+    struct hop_network *network = NULL;
+    if (c->ranges && c->failure->status == HOP_OK)
+        c->failure->status = hop_network_create(topology, model, &network, c->failure->diag);
+    for (uint32_t g = 0; network && c->failure->status == HOP_OK && g < hop_expect_count(expect); g++) {
+        struct hop_measurement_group rows = hop_expect_rows(expect, g);
+        struct hop_compare_range *range = &c->ranges[(size_t)g * c->result.candidate_count + candidate];
+        double reference_s = reference_of(c, g);
+        if (isnan(reference_s) || expect->groups[g].trace || (left_out && left_out[rows.rows[0]]))
+            continue;
+        range->reference_s = reference_s;
+        hop_expect_range(expect, network, g, range);
+    }
+    hop_network_destroy(network);
+}
+
 const struct hop_comparison *hop_comparing_end(struct hop_comparing *c)
 {
     struct hop_failure *failure = c->failure;
@@ -137,6 +175,7 @@ enum hop_status hop_compare_models(const struct hop_measurements *reference, con
         const char *name = models[m] ? models[m] : "default";
         c->summaries[m].name = hop_arena_string(&c->arena, name, strlen(name));
         hop_comparing_predict(c, expect, topology, models[m], m, NULL);
+        hop_comparing_find_ranges(c, expect, topology, models[m], m, NULL);
     }
     hop_expect_destroy(expect);
     return end(c, &failure, comparison);

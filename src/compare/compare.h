@@ -18,6 +18,7 @@ struct hop_comparing {
     double *times_s;  /* candidates of row i: times_s[i * candidate_count ..] */
     struct hop_compare_effect *effects; /* room for HOP_EFFECTS */
     unsigned *effect_of;                /* per group */
+    struct hop_compare_range *ranges;   /* candidates of group g: ranges[g * candidate_count ..]; NULL: not asked for */
     double *scratch_s;                  /* per measurement */
     uint32_t *row_of; /* measurement -> row, HOP_NONE: it has no time */
 };
@@ -29,6 +30,10 @@ struct hop_comparing *hop_comparing_begin(const struct hop_measurements *referen
 void hop_comparing_predict(struct hop_comparing *c, const struct hop_expect *expect,
                            const struct hop_topology *topology, const char *model, uint32_t candidate,
                            const uint8_t *left_out);
+/* Between what that lies, of the groups of which no row is left out. */
+void hop_comparing_find_ranges(struct hop_comparing *c, const struct hop_expect *expect,
+                               const struct hop_topology *topology, const char *model, uint32_t candidate,
+                               const uint8_t *left_out);
 /* Counts the errors. NULL: something failed, and all is freed. */
 const struct hop_comparison *hop_comparing_end(struct hop_comparing *c);
 /* Statistics, when all times are there (statistics.c). */

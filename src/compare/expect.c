@@ -18,6 +18,7 @@
 
 #include "base/random.h"
 #include "compare/compare.h"
+#include "hopcast/uncertainty.h"
 #include "schedule/schedule.h"
 #include "topology/forwarding.h"
 
@@ -330,21 +331,76 @@ static void read_times(const struct hop_timeline *timeline, const struct hop_exp
     }
 }
 
+static struct hop_timeline *simulate(const struct hop_expect *e, struct hop_network *network, uint32_t index,
+                                     const struct hop_simulate_options *options)
+{
+    struct hop_timeline *timeline = NULL;
+    if (e->failure->status != HOP_OK)
+        return NULL;
+    e->failure->status = hop_simulate(network, e->groups[index].schedule, options, &timeline, e->failure->diag);
+    if (e->failure->status != HOP_OK)
+        place(e, hop_measurements_at(e->measurements, hop_expect_rows(e, index).rows[0]), 1);
+    return timeline;
+}
+
 void hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t index, double *times_s)
 {
     struct hop_measurement_group rows = hop_expect_rows(e, index);
     const struct hop_expect_group *group = &e->groups[index];
-    struct hop_timeline *timeline = NULL;
     struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .sources_unlimited = group->sources_unlimited};
-    if (e->failure->status != HOP_OK)
+    struct hop_timeline *timeline = simulate(e, network, index, &options);
+    if (!timeline)
         return;
-    e->failure->status = hop_simulate(network, group->schedule, &options, &timeline, e->failure->diag);
-    if (e->failure->status != HOP_OK) {
-        place(e, hop_measurements_at(e->measurements, rows.rows[0]), 1);
-        return;
-    }
     read_times(timeline, group, rows.count, times_s);
     hop_timeline_destroy(timeline);
     if (!group->trace)
         share_out(e, rows, times_s);
+}
+
+struct valuing {
+    const struct hop_expect *e;
+    uint32_t group;
+    double *times_s; /* scratch */
+};
+
+static double mean_s(const struct hop_timeline *timeline, void *context)
+{
+    const struct valuing *v = context;
+    struct hop_measurement_group rows = hop_expect_rows(v->e, v->group);
+    double sum = 0;
+    uint32_t count = 0;
+    read_times(timeline, &v->e->groups[v->group], rows.count, v->times_s);
+    share_out(v->e, rows, v->times_s);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct hop_measurement *m = hop_measurements_at(v->e->measurements, rows.rows[i]);
+        bool measured = !isnan(m->time_s) || !isnan(m->rate_Bps);
+        sum += measured ? log(v->times_s[i]) : 0;
+        count += measured;
+    }
+    return count ? exp(sum / count) : hop_timeline_makespan_s(timeline);
+}
+
+void hop_expect_range(const struct hop_expect *e, struct hop_network *network, uint32_t index,
+                      struct hop_compare_range *range)
+{
+    struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS,
+                                           .sources_unlimited = e->groups[index].sources_unlimited};
+    struct hop_timeline *timeline = simulate(e, network, index, &options);
+    struct valuing valuing = {e, index, calloc(hop_expect_rows(e, index).count + 1, sizeof(double))};
+    struct hop_uncertainty_options asked = {
+        .simulate = &options, .ranges_only = true, .value_s = mean_s, .context = &valuing};
+    struct hop_uncertainty *found = NULL;
+    if (!valuing.times_s)
+        hop_failure_set(e->failure, HOP_ERR_MEMORY, "out of memory");
+    if (timeline && valuing.times_s)
+        e->failure->status = hop_uncertainty_find(timeline, &asked, &found, e->failure->diag);
+    if (found) {
+        range->value_s = found->value_s;
+        range->low_s = found->low_s;
+        range->high_s = found->high_s;
+        range->contending = found->contending;
+    }
+    hop_uncertainty_destroy(found);
+    hop_timeline_destroy(timeline);
+    free(valuing.times_s);
 }

@@ -45,5 +45,8 @@ struct hop_measurement_group hop_expect_rows(const struct hop_expect *e, uint32_
 /* One value for each row of the group, comparable with hop_measured_time_s. The network's topology has the nodes and
  * links of the one that the expectations were made for. */
 void hop_expect_times(const struct hop_expect *e, struct hop_network *network, uint32_t group, double *times_s);
+/* The geometric mean of those whose rows have a measured value, and between what that lies. */
+void hop_expect_range(const struct hop_expect *e, struct hop_network *network, uint32_t group,
+                      struct hop_compare_range *range);
 
 #endif

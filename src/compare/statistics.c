@@ -121,6 +121,21 @@ static void count_errors(const struct hop_comparing *c, uint32_t candidate, stru
     memcpy(summary->within, all.within, sizeof all.within);
 }
 
+/* How often what was measured lies in the range of a prediction. */
+static void count_ranges(const struct hop_comparing *c, uint32_t candidate, struct hop_compare_summary *summary,
+                         double *ratios)
+{
+    for (uint32_t g = 0; g < c->result.group_count; g++) {
+        const struct hop_compare_range *range = &c->ranges[(size_t)g * c->result.candidate_count + candidate];
+        if (isnan(range->low_s) || c->groups[g].collapse)
+            continue;
+        ratios[summary->ranges++] = range->high_s / range->low_s;
+        summary->in_range += range->reference_s >= range->low_s * (1 - BOUND_TOLERANCE) &&
+                             range->reference_s <= range->high_s * (1 + BOUND_TOLERANCE);
+    }
+    summary->wide = distribution(ratios, summary->ranges).median;
+}
+
 void hop_comparing_count(struct hop_comparing *c)
 {
     if (c->result.row_count == 0) {
@@ -137,6 +152,8 @@ void hop_comparing_count(struct hop_comparing *c)
     for (uint32_t i = 0; i < c->result.candidate_count; i++) {
         count_errors(c, i, &c->summaries[i], sizes);
         count_groups(c, i, &c->summaries[i]);
+        if (c->ranges)
+            count_ranges(c, i, &c->summaries[i], sizes);
     }
     count_effects(c, sizes, errors);
 }

@@ -34,6 +34,8 @@ static void put_candidate(struct hop_buffer *out, const struct hop_comparison *c
     hop_json_put(out, "worst_group_error:%g,worst_group:%s,groups:", s->worst_group_error,
                  s->count ? c->groups[s->worst_group].name : NULL);
     put_errors(out, &s->groups);
+    if (s->ranges)
+        hop_json_put(out, "ranges:%u,in_range:%u,wide:%g", s->ranges, s->in_range, s->wide);
     hop_json_put(out, "}");
 }
 
@@ -50,13 +52,27 @@ static void put_row(struct hop_buffer *out, const struct hop_comparison *c, cons
     hop_json_put(out, "]}");
 }
 
+static void put_ranges(struct hop_buffer *out, const struct hop_comparison *c, const struct hop_compare_group *group)
+{
+    hop_json_put(out, "ranges:[");
+    for (uint32_t i = 0; i < c->candidate_count; i++) {
+        const struct hop_compare_range *r = &group->ranges[i];
+        hop_json_put(out, "{value_s:%g,low_s:%g,high_s:%g,reference_s:%g,contending:%hhu}", r->value_s, r->low_s,
+                     r->high_s, r->reference_s, r->contending);
+    }
+    hop_json_put(out, "],");
+}
+
 static void put_group(struct hop_buffer *out, const struct hop_comparison *c, const struct hop_compare_group *group)
 {
     hop_json_put(out, "\n  {group:%s,effect:%s,collapse:%hhu,mean_absolute_errors:[", group->name, group->effect,
                  group->collapse);
     for (uint32_t i = 0; i < c->candidate_count; i++)
         hop_json_put(out, "%g", group->mean_absolute_error[i]);
-    hop_json_put(out, "],transfers:[");
+    hop_json_put(out, "],");
+    if (group->ranges)
+        put_ranges(out, c, group);
+    hop_json_put(out, "transfers:[");
     for (uint32_t r = 0; r < group->count; r++)
         put_row(out, c, &c->rows[group->first + r]);
     hop_json_put(out, "]}");

@@ -12,6 +12,7 @@
 #define HOP_NO_CEILING 1e18    /* bytes/s */
 #define HOP_MODEL_ERROR                                                                                                \
     "model_error" /* the parameter: no prediction is changed by its value, which is 1, only ranges by its range */
+#define HOP_MODEL_ERROR_ALONE "model_error_alone" /* the same, where no transfer slows another one down */
 #define HOP_CAPACITY_LEAST 1.0 /* bytes/s of a link: less is a mistake, and would let times overflow */
 
 struct hop_topology {

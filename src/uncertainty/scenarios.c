@@ -219,7 +219,7 @@ static void consider_parameter(struct finding *f, size_t index)
     const struct hop_parameter *p = hop_topology_parameter_at(f->s->topology, index);
     struct ranged made = {p->low, p->high, INFINITY, p->name, p->unit, HOP_NONE};
     struct hop_topology *variant;
-    if (!(p->low < p->high) || strcmp(p->name, HOP_MODEL_ERROR) == 0)
+    if (!(p->low < p->high) || strncmp(p->name, HOP_MODEL_ERROR, strlen(HOP_MODEL_ERROR)) == 0) /* both */
         return;
     if (hop_parameter_is_of_links(f->s->topology, index)) {
         if (!did(f, hop_topology_vary(f->s->topology, &variant, f->failure.diag)))

@@ -76,9 +76,26 @@ static void add_cause(struct whole *w, const struct hop_uncertainty_cause *made)
     w->found.cause_count++;
 }
 
+#define SLOWED 1.1
+
+/* Whether any transfer takes longer than by itself. */
+static bool contends(const struct hop_timeline *timeline)
+{
+    const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
+    if (hop_timeline_detail(timeline) == HOP_DETAIL_NONE)
+        return true;
+    for (uint32_t op = 0; op < hop_schedule_count(schedule); op++) {
+        struct hop_span span = hop_timeline_span(timeline, op);
+        if (hop_timeline_route(timeline, op) && span.end_s - span.start_s > SLOWED * hop_timeline_alone_s(timeline, op))
+            return true;
+    }
+    return false;
+}
+
 static void add_model_error(struct asking *a)
 {
-    const struct hop_parameter *error = hop_topology_parameter(hop_timeline_topology(a->timeline), HOP_MODEL_ERROR);
+    const struct hop_parameter *error = hop_topology_parameter(
+        hop_timeline_topology(a->timeline), a->whole->found.contending ? HOP_MODEL_ERROR : HOP_MODEL_ERROR_ALONE);
     double value_s = a->whole->found.value_s;
     add_cause(a->whole, &(struct hop_uncertainty_cause){error->name, error->unit, error->low, error->high,
                                                         value_s * error->low, value_s * error->high});
@@ -149,10 +166,12 @@ enum hop_status hop_uncertainty_find(const struct hop_timeline *timeline, const 
     if (!w)
         return hop_fail_memory(diag);
     struct asking a = {.timeline = timeline, .options = &own, .whole = w};
-    const struct hop_scenario_options scope = {.other_models = hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID,
+    const struct hop_scenario_options scope = {.other_models = !own.ranges_only &&
+                                                               hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID,
                                                .ranges = true,
                                                .max_effort = own.max_effort};
     w->found.value_s = value_of(&a, timeline);
+    w->found.contending = contends(timeline);
     w->found.models_low_s = INFINITY;
     enum hop_status status = hop_scenarios_find(&timeline, 1, &scope, &a.scenarios, diag);
     if (status == HOP_OK)

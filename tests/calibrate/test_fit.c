@@ -371,6 +371,34 @@ static void nine_of_ten_truths_lie_in_their_ranges(void **unused)
     assert_true(inside >= 0.78 * values); /* 0.9, less what so few can scatter */
 }
 
+/* What was held out lies in its range nine times out of ten, which is no wider than the noise makes it; and the machine file keeps
+ * what remained. */
+static void what_was_held_out_lies_in_its_range(void **unused)
+{
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_sockets, false), *nominal = build(&two_sockets, false);
+    (void)unused;
+    set_capacities(truth, HOP_LINK_PCIE, 2e10);
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, gpus_of(&two_sockets));
+    measure(truth, &rows, 0.03, &measured);
+    struct found f = fit(&measured, nominal, 5);
+    const struct hop_compare_summary *held = &f.result->comparison->candidates[2];
+    const struct hop_parameter *error = hop_topology_parameter(f.result->topology, "model_error_alone");
+    print_message("%u of %u in range, %.3f wide\n", held->in_range, held->ranges, held->wide);
+    assert_true(held->ranges > 20 && held->in_range >= 0.8 * held->ranges);
+    assert_true(held->wide > 1.04 && held->wide < 1.25); /* noise is even, from -3 to 3 % or 3 % deviation */
+    assert_true(error->low > 0.88 && error->low < 0.99 && error->high > 1.01 && error->high < 1.12);
+    assert_string_equal(error->origin, "calibrated");
+    finish(f);
+    f = fit(&measured, nominal, 0); /* its own errors */
+    assert_true(hop_topology_parameter(f.result->topology, "model_error_alone")->high > 1.01);
+    finish(f);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+}
+
 static void links_that_were_not_measured_inherit(void **unused)
 {
     struct text rows = {.size = 0}, measured;
@@ -1199,6 +1227,7 @@ TEST_GROUP(fit)
         cmocka_unit_test(ordinary_machines_are_recovered),
         cmocka_unit_test(noise_adds_no_parameters),
         cmocka_unit_test(nine_of_ten_truths_lie_in_their_ranges),
+        cmocka_unit_test(what_was_held_out_lies_in_its_range),
         cmocka_unit_test(links_that_were_not_measured_inherit),
         cmocka_unit_test(one_kind_of_rows_adds_nothing),
         cmocka_unit_test(a_direction_that_was_not_timed_stays_as_it_was),

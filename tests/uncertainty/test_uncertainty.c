@@ -78,9 +78,9 @@ static void a_lone_copy_has_the_range_of_its_links_and_of_the_model(void **state
 {
     (void)state;
     struct hop_topology *three = load();
-    CHECK(hop_topology_set_range(three, "model_error", 0.9, 1.25, D));
+    CHECK(hop_topology_set_range(three, "model_error_alone", 0.9, 1.25, D));
     struct asked a = ask(three, "a: gpu0 -> gpu1 40MB\n", 0);
-    const struct hop_uncertainty_cause *link = cause(&a, "pcie_link"), *model = cause(&a, "model_error");
+    const struct hop_uncertainty_cause *link = cause(&a, "pcie_link"), *model = cause(&a, "model_error_alone");
     assert_near(a.found->value_s, 4e-3);
     assert_true(link && model && a.found->cause_count == 2); /* socket gives the capacity of a link that is not used */
     assert_near(link->at_low_s, 5e-3);
@@ -124,7 +124,8 @@ static void links_that_were_fitted_together_vary_together(void **state)
     CHECK(hop_topology_parse("fitted", fitted, strlen(fitted), &topology, D));
     struct asked a = ask(topology, "a: gpu0 -> gpu1 36MB\nb: gpu1 -> gpu0 36MB\n", 0);
     assert_int_equal(a.found->cause_count, 2); /* the four directions are one cause, and the model */
-    const struct hop_uncertainty_cause *links = &a.found->causes[strcmp(a.found->causes[0].what, "model_error") == 0];
+    const struct hop_uncertainty_cause *links =
+        &a.found->causes[strcmp(a.found->causes[0].what, "model_error_alone") == 0];
     assert_near(links->at_low_s, 4e-3);
     assert_near(links->at_high_s, 3e-3);
     assert_near(links->low, 9e9);
@@ -133,13 +134,27 @@ static void links_that_were_fitted_together_vary_together(void **state)
     hop_topology_destroy(topology);
 }
 
+/* Two copies into one device share its link: what models are off by there is another parameter. */
+static void transfers_that_slow_each_other_down_have_an_error_of_their_own(void **state)
+{
+    (void)state;
+    struct hop_topology *three = load();
+    struct asked a = ask(three, "a: gpu0 -> gpu1 40MB\nb: gpu2 -> gpu1 40MB\n", 0);
+    assert_true(a.found->contending && cause(&a, "model_error") && !cause(&a, "model_error_alone"));
+    finish(&a);
+    a = ask(three, "a: gpu0 -> gpu1 40MB\nb: gpu2 -> gpu1 40MB after a\n", 0);
+    assert_true(!a.found->contending && !cause(&a, "model_error") && cause(&a, "model_error_alone"));
+    finish(&a);
+    hop_topology_destroy(three);
+}
+
 static void effort_is_limited_and_what_is_left_out_is_counted(void **state)
 {
     (void)state;
     struct hop_topology *three = load();
     struct asked a = ask(three, "a: gpu0 -> gpu1 40MB\n", 1);
     assert_null(cause(&a, "pcie_link"));
-    assert_non_null(cause(&a, "model_error"));
+    assert_non_null(cause(&a, "model_error_alone"));
     assert_true(a.found->left_out >= 1);
     finish(&a);
     hop_topology_destroy(three);
@@ -226,6 +241,7 @@ TEST_GROUP(uncertainty)
         cmocka_unit_test(a_lone_copy_has_the_range_of_its_links_and_of_the_model),
         cmocka_unit_test(what_cannot_be_the_bottleneck_changes_nothing),
         cmocka_unit_test(links_that_were_fitted_together_vary_together),
+        cmocka_unit_test(transfers_that_slow_each_other_down_have_an_error_of_their_own),
         cmocka_unit_test(effort_is_limited_and_what_is_left_out_is_counted),
         cmocka_unit_test(the_topology_stays_and_the_range_holds_what_made_it),
         cmocka_unit_test(scenarios_are_the_nominal_one_other_models_and_ends_of_ranges),

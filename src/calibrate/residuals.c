@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What remains when all values are right: how far measured times lie off predictions by fits that did not see them, beyond
+ * what the ranges of those fits' values say. Its quantiles become the ranges of parameters model_error, for transfers that
+ * slow each other down, and model_error_alone, for all others: the (n + 1) 19/20-th of n sizes upwards and downwards apart,
+ * which holds for the next one of the same kind whatever they are distributed as; of fewer than 19 the (n + 1) 9/10-th of
+ * the sizes either way, and of fewer than 9 more than the largest, at least what all of both kinds say.
+ *
+ * The range of what a fold holds out is made of what the other folds' remains say.
+ */
+#include "calibrate/fit.h"
+#include "topology/topology.h"
+
+#include <math.h>
+
+enum { EACH_SIDE = 19, EITHER_SIDE = 9 };
+#define NINE_OF_TEN 1.645 /* deviations */
+#define NOISE 0.002       /* no two runs are nearer */
+
+/* What remains of an error (of logarithms) that is on this side of 0, where a range reaches so far. */
+static double beyond(double error, double range)
+{
+    return error > 0 ? sqrt(hop_max(0, error * error - range * range)) : 0;
+}
+
+void hop_fit_add_remains(struct hop_remains *r, const struct hop_comparing *c, uint32_t candidate,
+                         const uint8_t *fold_of)
+{
+    for (uint32_t row = 0; row < c->result.row_count; row++) {
+        const struct hop_compare_row *its = &c->rows[row];
+        const struct hop_compare_group *group = &c->groups[its->group];
+        const struct hop_compare_range *range = &group->ranges[candidate];
+        bool trace = !isnan(its->of->start_s);
+        if (group->collapse || isnan(its->candidate_s[candidate]) ||
+            (!trace && (row > group->first || isnan(range->value_s))))
+            continue;
+        if (!HOP_GROW(&r->arena, r->list, r->count + 1))
+            return;
+        double error =
+            trace ? log(its->reference_s / its->candidate_s[candidate]) : log(range->reference_s / range->value_s);
+        struct hop_remain *made = &r->list[r->count++];
+        *made = (struct hop_remain){.group = its->group, .fold = fold_of ? fold_of[row] : row, .trace = trace};
+        made->contending = trace || range->contending;
+        made->beyond[0] = beyond(-error, trace ? 0 : log(range->value_s / range->low_s));
+        made->beyond[1] = beyond(error, trace ? 0 : log(range->high_s / range->value_s));
+    }
+}
+
+/* Which remains are asked: those that some fold held out are left out (HOP_NONE: of none). */
+struct asked {
+    uint32_t but;
+    bool contending, either;
+};
+
+/* Between what the remains lie nine times out of ten; *count is how many there are. */
+static struct hop_span_of_errors quantiles_of(struct hop_remains *r, struct asked asked, uint32_t *count)
+{
+    double *down = r->scratch, *up = down + r->count, *larger = up + r->count, squares = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct hop_remain *its = &r->list[i];
+        if (its->fold == asked.but || (its->contending != asked.contending && !asked.either))
+            continue;
+        down[n] = its->beyond[0];
+        up[n] = its->beyond[1];
+        larger[n] = hop_max(down[n], up[n]);
+        squares += larger[n] * larger[n];
+        n++;
+    }
+    *count = n;
+    if (n == 0)
+        return (struct hop_span_of_errors){0, 0};
+    qsort(down, n, sizeof *down, hop_ascending_double);
+    qsort(up, n, sizeof *up, hop_ascending_double);
+    qsort(larger, n, sizeof *larger, hop_ascending_double);
+    if (n >= EACH_SIDE) {
+        uint32_t at = (uint32_t)ceil((n + 1) * 0.95) - 1;
+        return (struct hop_span_of_errors){down[at], up[at]};
+    }
+    double wide = n >= EITHER_SIDE ? larger[(uint32_t)ceil((n + 1) * 0.9) - 1]
+                                   : hop_max(larger[n - 1], NINE_OF_TEN * sqrt(squares / n)) * (1 + 1.0 / n);
+    return (struct hop_span_of_errors){wide, wide};
+}
+
+/* The same; of few, at least what all say, and if transfers that slow each other down were never seen, at least what is assumed of
+ * them. */
+static struct hop_span_of_errors spread_of(const struct hop_fitting *f, struct hop_remains *r, uint32_t but,
+                                           bool contending)
+{
+    uint32_t own, all;
+    struct hop_span_of_errors mine = quantiles_of(r, (struct asked){but, contending, false}, &own);
+    if (own >= EITHER_SIDE)
+        return mine;
+    struct hop_span_of_errors any = quantiles_of(r, (struct asked){but, contending, true}, &all);
+    const struct hop_parameter *assumed = hop_topology_parameter(f->given, HOP_MODEL_ERROR);
+    bool unseen = (own == 0 && contending) || all == 0;
+    return (struct hop_span_of_errors){hop_max(hop_max(mine.down, any.down), unseen ? -log(assumed->low) : 0),
+                                       hop_max(hop_max(mine.up, any.up), unseen ? log(assumed->high) : 0)};
+}
+
+static void widen(struct hop_compare_range *range, struct hop_span_of_errors more)
+{
+    range->low_s = range->value_s * exp(-hypot(log(range->value_s / range->low_s), more.down));
+    range->high_s = range->value_s * exp(hypot(log(range->high_s / range->value_s), more.up));
+}
+
+static void set_error(struct hop_fitting *f, const char *name, double low, double high, const char *origin)
+{
+    struct hop_failure *failure = f->failure;
+    if (hop_fit_good(f))
+        failure->status = hop_topology_set_parameter(f->topology, name, 1, origin, NAN, failure->diag);
+    if (hop_fit_good(f))
+        failure->status = hop_topology_set_range(f->topology, name, low, high, failure->diag);
+}
+
+void hop_fit_know_no_error(struct hop_fitting *f)
+{
+    set_error(f, HOP_MODEL_ERROR, 1, 1, "calibrated");
+    set_error(f, HOP_MODEL_ERROR_ALONE, 1, 1, "calibrated");
+}
+
+void hop_fit_settle_errors(struct hop_fitting *f, struct hop_remains *r, struct hop_comparing *c, uint32_t candidate,
+                           double inflation)
+{
+    r->scratch = hop_arena_alloc(&r->arena, (3 * (size_t)r->count + 1) * sizeof *r->scratch);
+    if (r->arena.failed)
+        hop_failure_set(f->failure, HOP_ERR_MEMORY, "out of memory");
+    for (unsigned alone = 0; alone < 2 && hop_fit_good(f); alone++) {
+        struct hop_span_of_errors all = spread_of(f, r, HOP_NONE, !alone);
+        set_error(f, alone ? HOP_MODEL_ERROR_ALONE : HOP_MODEL_ERROR, exp(-hop_max(NOISE, inflation * all.down)),
+                  exp(hop_max(NOISE, inflation * all.up)), "calibrated");
+    }
+    for (uint32_t i = 0; i < r->count && hop_fit_good(f); i++) {
+        const struct hop_remain *its = &r->list[i];
+        if (!its->trace)
+            widen(&c->ranges[(size_t)its->group * c->result.candidate_count + candidate],
+                  spread_of(f, r, its->fold, its->contending));
+    }
+    hop_arena_finish(&r->arena);
+}
