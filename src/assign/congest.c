@@ -24,7 +24,8 @@ static bool make_state(struct hop_congest *c)
     if (c->arena.failed)
         return false;
     for (uint32_t d = 0; d < c->directed; d++)
-        c->s_per_byte[d] = 1 / hop_topology_link(c->input.topology, d / 2)->capacity_Bps[d & 1];
+        c->s_per_byte[d] =
+            (c->input.wire ? c->input.wire[d] : 1) / hop_topology_link(c->input.topology, d / 2)->capacity_Bps[d & 1];
     return true;
 }
 

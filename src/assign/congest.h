@@ -23,6 +23,7 @@ struct hop_congest_input {
     const uint32_t *devices;           /* of a place: the topology's node that device traffic starts and ends at */
     const uint32_t *hosts;             /* of a place: that of host traffic; HOP_NONE: unknown, counts nowhere */
     uint32_t place_count;
+    const double *wire; /* of a directed link: what a byte takes of it at least, 1 or more; NULL: 1 of all */
 };
 
 struct hop_congest;

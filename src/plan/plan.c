@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define SHARE 5           /* of states and time: one such part for each step before the last */
+#define FEW_SHARE 20      /* the same of states where placements are too many to look at all */
 #define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
 enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
 
@@ -138,14 +139,20 @@ static enum hop_status is_one(struct hop_plan_work *work, bool *one, struct hop_
     return status;
 }
 
+/* That may be visited, or, where a limit of time alone holds, as many as without one. */
+static uint64_t states_of(const struct hop_plan_work *work)
+{
+    return work->left < UINT64_MAX / 2 ? work->left : (uint64_t)(SEARCH_WORK / hop_schedule_count(work->exchange));
+}
+
 static struct hop_plan_try step_of(const struct hop_plan_work *work, const uint32_t *place)
 {
     const struct hop_plan_options *o = &work->options;
-    bool natural = !o->max_nodes && (o->time_limit_s > 0 || hop_schedule_count(work->exchange) <= NATURAL);
+    bool natural = !o->max_nodes && !work->many && hop_schedule_count(work->exchange) <= NATURAL;
     return (struct hop_plan_try){.place = place,
                                  .cut_s = INFINITY,
                                  .no_waits = o->no_waits,
-                                 .max_nodes = natural ? 0 : work->left / SHARE + 1,
+                                 .max_nodes = natural ? 0 : states_of(work) / (work->many ? FEW_SHARE : SHARE) + 1,
                                  .time_limit_s = o->time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0,
                                  .threads = o->threads};
 }
@@ -263,7 +270,7 @@ static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_ma
     if (status == HOP_OK && one)
         tell_one(work, &given);
     else if (status == HOP_OK)
-        status = search_all(work, &loads, diag);
+        status = work->many ? hop_plan_local(work, &loads, diag) : hop_plan_exact(work, &loads, diag);
     hop_plan_loads_finish(&loads);
     return status;
 }
@@ -349,6 +356,10 @@ static enum hop_status begin(struct hop_plan_work *work, struct hop_diag *diag)
     for (uint32_t d = 0; d < hop_topology_domain_count(work->topology); d++)
         work->may_exceed = work->may_exceed || !hop_map_play_model(map->play, d)->keeps_capacity;
     work->may_exceed = work->may_exceed && work->options.allow_unclean;
+    double placements = 1;
+    for (uint32_t r = 0; r < work->ranks; r++)
+        placements *= work->places - r;
+    work->many = !work->options.keep_placement && (placements > HOP_PLAN_ENUMERATED || work->places > 31);
     return HOP_OK;
 }
 

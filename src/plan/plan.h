@@ -33,6 +33,7 @@ struct hop_plan_work {
     struct hop_map_work map;
     struct hop_traffic *traffic;
     uint32_t ranks, places;
+    bool many;       /* placements, too many to look at all */
     bool by_ready;   /* sources take what is ready first: there is no order to choose */
     bool may_exceed; /* links may be above their limits, and bounds know nothing of them */
     uint64_t left;   /* states that may still be visited, of all searches */
@@ -117,6 +118,9 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
 void hop_plan_loads_finish(struct hop_plan_loads *loads);
 /* No order takes less on this placement; *spread, unless NULL: the loads' squares, summed. */
 double hop_plan_load(struct hop_plan_loads *loads, const uint32_t *place, double *spread);
+/* Of each directed link, what a byte takes of it at least, whoever sends it; in the arena. */
+enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **wires, struct hop_arena *arena,
+                               struct hop_diag *diag);
 /* No order takes less on any placement: sources and sinks alone. */
 enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *loads, double *least_s,
                                struct hop_diag *diag);

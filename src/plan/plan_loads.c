@@ -3,6 +3,7 @@
  * What an exchange loads on sources and links, by placement: the bounds that an order problem has, taken from the problem
  * of all pairs of places, so that a placement's are sums over its flows.
  */
+#include "model/network.h"
 #include "order/problem.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
@@ -139,6 +140,47 @@ double hop_plan_load(struct hop_plan_loads *l, const uint32_t *place, double *sp
 }
 
 /* ---- whatever the placement ---- */
+
+static enum hop_status take_wires(struct hop_network *network, uint32_t from, uint32_t to, double *wires,
+                                  struct hop_diag *diag)
+{
+    uint32_t route;
+    struct hop_router *router = hop_network_router(network);
+    if (hop_router_find(router, from, to, &route, NULL) != HOP_OK)
+        return HOP_OK;
+    const struct hop_route *way = hop_router_route(router, route);
+    for (uint32_t l = 0; l < way->link_count; l++) {
+        double wire;
+        HOP_CHECK(hop_network_wire(network, route, l, &wire, diag));
+        way = hop_router_route(router, route);
+        wires[way->links[l]] = hop_min(wires[way->links[l]], wire);
+    }
+    return HOP_OK;
+}
+
+enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **wires, struct hop_arena *arena,
+                               struct hop_diag *diag)
+{
+    const struct hop_map_places *p = &work->map.places;
+    uint32_t links = 2 * hop_topology_link_count(work->topology);
+    double *made = hop_arena_alloc(arena, (links + (size_t)1) * sizeof *made);
+    struct hop_network *network;
+    if (!made)
+        return hop_fail_memory(diag);
+    HOP_CHECK(hop_network_create(work->topology, work->options.models, &network, diag));
+    enum hop_status status = HOP_OK;
+    for (uint32_t l = 0; l < links; l++)
+        made[l] = INFINITY;
+    for (uint32_t a = 0; a < p->count && status == HOP_OK; a++) {
+        for (uint32_t b = 0; b < p->count && status == HOP_OK; b++)
+            status = a == b ? HOP_OK : take_wires(network, p->device[a], p->device[b], made, diag);
+    }
+    for (uint32_t l = 0; l < links; l++)
+        made[l] = isfinite(made[l]) ? made[l] : 1; /* nobody's way */
+    hop_network_destroy(network);
+    *wires = made;
+    return status;
+}
 
 /* The least seconds per byte that each place needs to send (or receive) anything, whatever its partner. */
 static void find_ports(const struct hop_plan_loads *l, bool sends, double *per_byte_s)

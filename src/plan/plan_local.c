@@ -9,7 +9,17 @@
 #include "base/random.h"
 #include "plan/plan.h"
 
-enum { SHORT_NODES = 1000, LONG = 24, TOGETHER = 8, VAIN = 3, STARTS = 64, SEEN = 1 << 16, PROOF_STEPS = 400000 };
+enum {
+    SHORT_NODES = 1000,
+    LONG = 24,
+    TOGETHER = 8,
+    VAIN = 3,
+    STARTS = 64,
+    SEEN = 1 << 16,
+    PROOF_STEPS = 400000,
+    EVEN_STEPS = 2000,
+    FIRST_STARTS = 4
+};
 
 struct neighbour {
     uint32_t a, b; /* ranks that change places; b HOP_NONE: a goes to `to` */
@@ -192,22 +202,62 @@ static void disturb(struct local *l, uint32_t changes)
 
 /* ---- whatever the placement ---- */
 
-/* The fullest link at least: from the cuts of the machine, where that can be proved. */
+/* The placement whose fullest link is least full, or nearly so, where that can be found; with few ranks it is proved,
+ * and bounds all plans. */
+static enum hop_status find_even(struct local *l, bool *bounds, double *least_s, struct hop_diag *diag)
+{
+    struct hop_plan_work *w = l->work;
+    const double *wires = NULL;
+    struct hop_congest *congest;
+    bool few = w->ranks <= HOP_CONGEST_EXACT && w->places <= HOP_CONGEST_EXACT;
+    *bounds = few && l->loads->flow_count && l->loads->whole && !w->may_exceed;
+    if (!w->may_exceed)
+        HOP_CHECK(hop_plan_wires(w, &wires, &l->arena, diag));
+    const struct hop_congest_input input = {.topology = w->topology,
+                                            .router = w->map.router,
+                                            .traffic = w->traffic,
+                                            .devices = w->map.places.device,
+                                            .hosts = w->map.places.host,
+                                            .place_count = w->places,
+                                            .wire = wires};
+    HOP_CHECK(hop_congest_create(&input, &congest, diag));
+    struct hop_assign problem = hop_map_problem(&w->map, &w->map.all, w->map.apart, w->map.places.who.allowed);
+    struct hop_assigned found;
+    problem.max_steps = few ? PROOF_STEPS : EVEN_STEPS * w->ranks;
+    enum hop_status status = few ? hop_congest_exact(congest, &problem, l->place, &found, diag)
+                                 : hop_congest_exchange(congest, &problem, l->place, &found, diag);
+    if (status == HOP_OK && *bounds)
+        *least_s = found.bound;
+    hop_congest_destroy(congest);
+    return status;
+}
+
 static enum hop_status find_floor(struct local *l, struct hop_diag *diag)
 {
     struct hop_plan_work *w = l->work;
-    double least_s = 0;
+    double least_s = 0, even_s = 0;
+    bool bounds;
     HOP_CHECK(hop_plan_least(w, l->loads, &least_s, diag));
-    bool counts = l->loads->flow_count && l->loads->whole && !w->may_exceed;
-    if (counts && w->ranks <= HOP_CONGEST_EXACT && w->places <= HOP_CONGEST_EXACT) {
-        struct hop_assign problem = hop_map_problem(&w->map, &w->map.all, w->map.apart, w->map.places.who.allowed);
-        struct hop_assigned found;
-        problem.max_steps = PROOF_STEPS;
-        memcpy(l->tried, l->place, w->ranks * sizeof *l->tried);
-        HOP_CHECK(hop_congest_exact(w->map.congest, &problem, l->tried, &found, diag));
-        least_s = hop_max(least_s, found.bound);
+    HOP_CHECK(find_even(l, &bounds, &even_s, diag));
+    w->floor_s = hop_max(w->floor_s, hop_min(hop_max(least_s, even_s), w->best_s));
+    return HOP_OK;
+}
+
+/* Longer searches of the orders where the steps stopped, as long as these may give something better. */
+static enum hop_status finish_steps(struct local *l)
+{
+    struct hop_plan_work *w = l->work;
+    for (uint32_t k = 0; k < w->known_count && hop_plan_goes_on(w); k++) {
+        if (!(w->known[k].floor_s < HOP_PLAN_BETTER(w->best_s)))
+            continue;
+        struct hop_plan_try try = {.place = w->known[k].place,
+                                   .cut_s = w->best_s,
+                                   .no_waits = w->options.no_waits,
+                                   .max_nodes = limited(w, w->left / (2 * (w->known_count - k)) + 1),
+                                   .time_limit_s = w->options.time_limit_s > 0 ? hop_plan_time_left(w) / 2 : 0};
+        HOP_CHECK(hop_plan_try_all(w, &try, 1));
+        (void)hop_plan_take(w, &try);
     }
-    w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));
     return HOP_OK;
 }
 
@@ -223,9 +273,13 @@ enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *l
     l.seen = hop_arena_alloc(&l.arena, SEEN * sizeof *l.seen);
     enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : find_floor(&l, diag);
     for (uint32_t round = 0; status == HOP_OK && round < STARTS && hop_plan_goes_on(w); round++) {
-        memcpy(l.place, w->place, ranks * sizeof *l.place);
-        disturb(&l, round ? 2 + round % 4 : 0);
-        status = descend(&l);
+        if (round == FIRST_STARTS)
+            status = finish_steps(&l);
+        if (round > 0) /* the first begins where links are evenly loaded */
+            memcpy(l.place, w->place, ranks * sizeof *l.place);
+        disturb(&l, round > 1 ? 2 + round % 4 : 0);
+        if (status == HOP_OK)
+            status = descend(&l);
     }
     w->result->bound_s = w->result->without_s = w->floor_s;
     hop_arena_finish(&l.arena);
