@@ -1069,6 +1069,7 @@ static void built_in_machines_are_the_oracles(void **state)
         struct machine m, built_in;
         uint64_t seed = machine_make(&m, number);
         built_in = m;
+        built_in.unblocked = NULL;
         assert_int_equal(hop_topology_load(named[number], &built_in.topology, NULL), HOP_OK);
         for (int g = 0; g < m.leaf_count; g++) {
             char name[16];
