@@ -38,7 +38,7 @@ struct hop_device_properties {
     char place[16];           /* its PCI bus id, "0000:1b:00.0"; "": it has none */
     int numa;                 /* the NUMA node near it; -1: not known */
     uint64_t memory_bytes;    /* 0: not known */
-    unsigned copy_streams;    /* 1 to HOP_DEVICE_STREAMS - 1, if not mapped - 3 */
+    unsigned copy_streams;    /* 1 to HOP_DEVICE_STREAMS - 1, if not mapped at most - 3 */
     bool mapped;              /* the processor reads and writes its memory */
     bool immediate;           /* HOP_STREAM_NOW costs no more than the work itself */
     bool timed;               /* span_s of copies is filled, of those without bytes too; else 0 */
@@ -72,7 +72,8 @@ struct hop_device_copy {
 struct hop_reduction {
     enum hop_reduce reduce;
     enum hop_type type;
-    uint64_t count;              /* elements */
+    uint64_t count; /* elements; 0: it does nothing but make ready what the first such reduction would wait for
+                                  * in the midst of work: a driver may wait for all streams to load a kernel */
     const void *const *inputs;
     void *const *outputs;        /* all get the result */
     uint32_t input_count;        /* 1 (a copy) to HOP_REDUCTION_PLACES */

@@ -11,6 +11,9 @@
 #include "base/numa.h"
 
 #define GRAIN_BYTES ((uint64_t)2 << 20)
+/* That the driver has for the streams of a context, unless CUDA_DEVICE_MAX_CONNECTIONS says more: two streams in one may wait
+ * for each other, which they must not where other processes wait for them. */
+enum { QUEUES = 8 };
 enum { NOW = HOP_DEVICE_STREAMS }; /* the place of HOP_STREAM_NOW in streams */
 
 static struct hop_gpu_event *event_of(const struct hop_event *event)
@@ -60,7 +63,7 @@ static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
 {
     struct hop_gpu_device *device = call->device;
     struct hop_device_properties *properties = &device->properties;
-    const unsigned most = HOP_STREAM_TO_HOST;
+    const unsigned most = QUEUES - 4; /* beside those for reductions, to and from the host, and now */
     size_t bytes = 0;
     (void)HOP_GPU(call, cuDeviceGetPCIBusId, properties->place, (int)sizeof properties->place, device->number);
     (void)HOP_GPU(call, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
@@ -298,7 +301,14 @@ static enum hop_status export_event(struct hop_device *base, struct hop_event *e
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
     struct hop_gpu_held *held = (struct hop_gpu_held *)(void *)event;
     struct hop_gpu_event *made = NULL;
-    if (HOP_GPU(&call, cuEventCreate, &made, HOP_GPU_EVENT_DISABLE_TIMING | HOP_GPU_EVENT_INTERPROCESS)) {
+    const unsigned flags = HOP_GPU_EVENT_DISABLE_TIMING | HOP_GPU_EVENT_INTERPROCESS;
+    if (call.status == HOP_OK && call.device->driver->dialect == &hop_gpu_hip) { /* ROCm 5.2 has none yet, and says 1 */
+        if (call.device->driver->cuEventCreate(&made, flags) != 0)
+            hop_gpu_refuse(&call, HOP_ERR_UNSUPPORTED, "this driver has no events for use between processes");
+    } else {
+        (void)HOP_GPU(&call, cuEventCreate, &made, flags);
+    }
+    if (made) {
         (void)HOP_GPU(&call, cuEventDestroy, event_of(event));
         held->what = (uintptr_t)made;
     }

@@ -210,6 +210,7 @@ static void advise(const struct hop_gpu_dialect *dialect, int code, struct hop_d
         hop_diag_expect(diag, "a device that several processes may use (nvidia-smi: compute mode Default)");
         break;
     case HOP_GPU_NO_DEVICE:
+    case HOP_GPU_INVALID_DEVICE: /* so says HIP where there is none */
         hop_diag_expect(diag, "a device that the driver sees (%s)", dialect->hidden);
         break;
     case HOP_GPU_NO_BINARY:

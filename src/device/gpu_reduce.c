@@ -123,8 +123,8 @@ enum hop_status hop_gpu_reduce(struct hop_device *base, unsigned stream, const s
     unsigned element = (unsigned)hop_type_bytes(reduction->type), of_vector = HOP_GPU_VECTOR_BYTES / element;
     struct hop_gpu_reduction work = describe(&call, reduction, element);
     struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
+    const struct hop_gpu_kernel *kernel = call.status == HOP_OK ? find_kernel(&call, reduction) : NULL;
     if (call.status == HOP_OK && work.count > 0) {
-        const struct hop_gpu_kernel *kernel = find_kernel(&call, reduction);
         (void)HOP_GPU(&call, cuLaunchKernel, kernel->function, blocks_for(&work, of_vector, kernel->blocks), 1, 1,
                       HOP_GPU_THREADS, 1, 1, 0, on, (void *[]){&work}, NULL);
         hop_gpu_queued(&call, stream);

@@ -130,8 +130,6 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     }
     flight->again = flight->assigned;
     flight->overtaken = flight->overtaken || (flight->again && flight->mechanism == HOP_PEER && flight->begun);
-    if (flight->again && (flight->mechanism == HOP_PEER ? flight->begun : has_packets(program, flight)))
-        flight->late[flight->mechanism] = true; /* and stays so, however often it is sent again */
     if (flight->again && flight->mechanism == HOP_STAGED)
         stop_sending(program, flight);
     if (flight->again)
@@ -166,11 +164,12 @@ static bool advance(struct hop_program *program, struct flight *flight)
     return advance_staged(program, flight);
 }
 
-/* What was overtaken has begun, and must end before the launch does: by either mechanism, if it was sent again twice. */
+/* What was overtaken has begun, and must end before the launch does: by either mechanism, if it was sent again twice. Of one
+ * that another rank sends, packets may come for some time after it was overtaken; once the step has ended they are thrown
+ * away. */
 static bool late_ended(struct hop_program *program, struct flight *flight)
 {
-    return (!flight->late[HOP_PEER] || has_ended(program, flight->step->event)) &&
-           (!flight->late[HOP_STAGED] || !has_packets(program, flight));
+    return (!flight->overtaken || has_ended(program, flight->step->event)) && !has_packets(program, flight);
 }
 
 static void take_way(struct hop_program *program, const struct flight *flight, enum hop_mechanism by)

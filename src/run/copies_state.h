@@ -17,8 +17,8 @@ struct flight {
     bool assigned, begun, again;
     bool slots[2];                  /* queued: a packet of it is under way through that slot of the host buffer */
     unsigned slot;                  /* of its next packet */
-    bool late[HOP_MECHANISM_COUNT]; /* queued: by mechanism, something of it was overtaken and may be under way still */
-    bool overtaken;                 /* a peer copy that began was; it may end first all the same */
+    bool overtaken; /* a peer copy that began was, and stays so however often it is sent again; it may end
+                                     * first all the same */
     double assigned_s;
     uint64_t moved; /* staged: bytes that went through */
 };

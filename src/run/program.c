@@ -7,6 +7,8 @@
 
 #define PACKET_BYTES (UINT64_C(512) << 10)
 #define SLOWER 1000.0
+#define OPENING                                                                                                        \
+    6000000000u /* bytes that starting a GPU's driver takes as long as: many seconds, where nothing else keeps it */
 #define MAPPING 100000u /* bytes that letting go of one takes as long as */
 #define SLOWEST 100e6   /* bytes/s that any machine moves and adds, however many ranks share it */
 
@@ -19,6 +21,7 @@ static enum hop_status find_device(struct hop_program *program, uint32_t *count,
     if (program->options.emulate && !facts->on_processors)
         return hop_fail(diag, HOP_ERR_INVALID, "only the host's copies can be emulated, not those of %s", facts->name);
     program->ops = hop_device_ops_of(facts);
+    hop_team_allow(program->team, facts->on_processors ? 0 : OPENING);
     enum hop_status status = program->ops->count(count, diag);
     if (status == HOP_OK && *count == 0)
         status = hop_fail(diag, HOP_ERR_UNSUPPORTED, "there is no %s device on this machine", facts->name);
@@ -34,7 +37,9 @@ static void open_device(struct hop_program *program)
     if (program->options.emulate)
         (void)HOP_TRY(program, hop_emulator_create(program, &program->emulator, &options.emulation, &program->failure));
     hop_program_seek(program, count, &options);
-    if (!HOP_TRY(program, program->ops->open(&options, &program->device, &program->failure)))
+    bool opened = HOP_TRY(program, program->ops->open(&options, &program->device, &program->failure));
+    hop_team_allow(program->team, 0);
+    if (!opened)
         return;
     program->ops->properties(program->device, &properties);
     hop_numa_bind(properties.numa, &program->binding);
@@ -84,6 +89,8 @@ static void build(struct hop_program *program)
     hop_program_share(program);
     if (hop_program_is_fine(program))
         hop_relay_create(program);
+    for (uint32_t s = 0; s < program->step_count && hop_program_is_fine(program); s++)
+        hop_step_prepare(program, &program->steps[s]);
     if (team->nodes > 1)
         hop_remote_create(program);
     (void)HOP_TRY(program, hop_team_barrier(team, diag));

@@ -271,6 +271,8 @@ void hop_remote_progress(struct hop_program *program, bool *moved);
 
 /* step.c: a step ends, and is said to have. */
 void hop_step_end(struct hop_program *program, struct hop_run_step *step);
+/* Before launches: what would hold up the first one. */
+void hop_step_prepare(struct hop_program *program, const struct hop_run_step *step);
 /* Performs what has bytes at once, on this thread; or queues it, its event recorded behind it. */
 void hop_step_perform(struct hop_program *program, struct hop_run_step *step);
 void hop_step_queue(struct hop_program *program, struct hop_run_step *step);

@@ -162,6 +162,19 @@ static void reduce(struct hop_program *program, struct hop_run_step *step)
         (void)HOP_DEVICE(program, copy, step->stream, &mark);
 }
 
+void hop_step_prepare(struct hop_program *program, const struct hop_run_step *step)
+{
+    const struct hop_op *op = hop_schedule_op(program->schedule, step->op);
+    const struct hop_reduction nothing = {.reduce = op->reduce,
+                                          .type = op->type,
+                                          .inputs = (const void *const *)step->places[0],
+                                          .outputs = step->places[0] + step->reads,
+                                          .input_count = step->reads,
+                                          .output_count = step->writes};
+    if (step->kind == HOP_STEP_REDUCE)
+        (void)HOP_DEVICE(program, reduce, HOP_STREAM_NOW, &nothing);
+}
+
 /* ---- performing ---- */
 
 void hop_step_perform(struct hop_program *program, struct hop_run_step *step)

@@ -1170,6 +1170,8 @@ API int cuModuleGetFunction(struct hop_gpu_function **function, struct hop_gpu_m
     if (place == known) {
         unsigned element = strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : 2;
         functions[known++] = (struct hop_gpu_function){kernel, element};
+        while (is_working(current())) /* loading a kernel waits for the context */
+            (void)pthread_cond_wait(&changed, &mutex);
     }
     (void)pthread_mutex_unlock(&mutex);
     *function = &functions[place];
