@@ -2,12 +2,20 @@
 /* hopcast run: executes a schedule, or a collective that it makes, with real bytes between real processes. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "options_shared.h"
 #include "ranks.h"
 #include "run.h"
 
-enum { REPEAT_MAX = 10000000 };
+enum { REPEAT_MAX = 10000000, TIMEOUTS = 10 };
+#define TIMEOUT_S 10.0
+#define VISIT_S 1e-6 /* that a rank takes to prepare an operation, its own or not */
+#define BYTES_A_VISIT 250.0
+#define GIB 0x1p30
+
+/* Until all have agreed to run, who cannot tells the others. */
+static struct hop_group *group;
 
 /* ---- options ---- */
 
@@ -126,23 +134,23 @@ static void check_launch(const struct run_options *o, uint32_t size)
 /* ---- running ---- */
 
 /* One speaks for all: rank 0, or where that is lost the next. */
-static int say_loss(struct hop_group *group)
+static int say_loss(void)
 {
     tool_hushed = hop_group_rank(group) != (strncmp(tool_diag.what, "rank 0 ", 7) == 0 ? 1 : 0);
     return tool_say(&tool_diag);
 }
 
-static int run_in_group(const struct run_options *o, struct hop_group *group)
+static int run_in_group(const struct run_options *o)
 {
     const struct hop_team_options options = {.timeout_s = o->timeout_s, .stop = &ranks_stop};
     struct hop_team *team;
     if (hop_team_join_group(group, o->node_size, &options, &team, &tool_diag) != HOP_OK)
-        return say_loss(group);
+        return say_loss();
     int status = run_rank(team, (void *)&o->request);
     if (hop_team_lost(team) < 0)
         (void)hop_team_finish(team, NULL);
     else if (hop_team_why(team, &tool_diag))
-        status = say_loss(group);
+        status = say_loss();
     hop_team_destroy(team);
     return status;
 }
@@ -160,6 +168,24 @@ static int run_here(const struct run_options *o)
     return result > 128 && result != 128 + SIGPIPE ? tool_say(&tool_diag) : result;
 }
 
+/* Every rank compiles the whole schedule, which many ranks on few processors would do for hours, or until memory is
+ * full. */
+static void check_work(const struct run_options *o, const struct run_request *r)
+{
+    double processors = fmax((double)sysconf(_SC_NPROCESSORS_ONLN), 1);
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    double visits = (double)hop_schedule_count(r->schedule) * r->ranks, bytes = visits * BYTES_A_VISIT;
+    double takes_s = visits * VISIT_S / processors, may_s = TIMEOUTS * (o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S);
+    if (takes_s <= may_s && bytes <= memory)
+        return;
+    (void)hop_fail(
+        &tool_diag, HOP_ERR_LIMIT,
+        "%u ranks that each prepare %u operations take about %.3g GiB of memory and %.3g s on %g processors\n"
+        "%.3g GiB and %.3g s (%d times --timeout) at most: fewer ranks, or an algorithm of fewer operations",
+        r->ranks, hop_schedule_count(r->schedule), bytes / GIB, takes_s, processors, memory / GIB, may_s, TIMEOUTS);
+    tool_fail(&tool_diag);
+}
+
 static void prepare(const struct run_options *o, struct run_request *r, bool first)
 {
     bool race;
@@ -170,6 +196,8 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
     if (r->ranks < needed)
         tool_bad_usage(&tool_run, "the schedule has %u ranks: %u %s too few", needed, r->ranks,
                        r->ranks == 1 ? "is" : "are");
+    if (hop_group_size(group) == 1)
+        check_work(o, r);
     tool_try(hop_schedule_find_race(r->schedule, &race, &tool_diag));
     if (race && first)
         fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", tool_diag.place, tool_diag.place[0] ? ": " : "",
@@ -177,9 +205,6 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
     tool_check_output(first ? r->output : NULL); /* rank 0 writes, the others' file systems may have other folders */
     tool_check_output(first ? r->trace : NULL);
 }
-
-/* Until all have agreed to run, who cannot tells the others. */
-static struct hop_group *group;
 
 static int disagree(int status)
 {
@@ -217,7 +242,7 @@ static int run(int argc, char **argv)
     }
     ranks_end_with(group);
     int status = run_agree(group, TOOL_OK);
-    return status == TOOL_OK ? run_in_group(&o, group) : status;
+    return status == TOOL_OK ? run_in_group(&o) : status;
 }
 
 const struct tool_command tool_run = {

@@ -97,7 +97,7 @@ struct hop_launch_options {
     uint32_t ranks;
     bool threads;
     bool pin;         /* rank r runs on the r-th processor that this process may use, modulo their number */
-    double timeout_s; /* 0: 10 s */
+    double timeout_s; /* 0: 10 s; so many times as long as a processor has 32 ranks */
     const volatile sig_atomic_t *stop; /* once the caller's is set, ranks stop, as those of a team do; may be NULL */
     bool gently;
 };

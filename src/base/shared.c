@@ -22,27 +22,44 @@
 
 #define FOLDER "/dev/shm"
 
-/* Field 22 of /proc/PID/stat; the second one, the command in parentheses, may hold anything. A zombie is as good as
- * gone. */
-unsigned long long hop_process_started(long pid)
+struct process_stat {
+    char state;
+    unsigned long long user, system, started; /* ticks */
+};
+
+/* Of a process or a thread: fields 3, 14, 15 and 22; the second one, the command in parentheses, may hold anything. */
+static bool read_stat(const char *path, struct process_stat *stat)
 {
-    char path[64], text[1024];
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    char text[1024];
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    ssize_t length = read(file, text, sizeof text - 1);
-    (void)close(file);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        (void)close(file);
     if (length <= 0)
-        return 0;
+        return false;
     text[length] = '\0';
     const char *at = strrchr(text, ')');
-    unsigned long long started = 0;
-    char state = 0;
-    if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                      &state, &started) != 2)
-        return 0;
-    return state == 'Z' || state == 'X' ? 0 : started;
+    return at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+                        &stat->state, &stat->user, &stat->system, &stat->started) == 4;
+}
+
+/* A zombie is as good as gone. */
+unsigned long long hop_process_started(long pid)
+{
+    char path[64];
+    struct process_stat stat;
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    return read_stat(path, &stat) && stat.state != 'Z' && stat.state != 'X' ? stat.started : 0;
+}
+
+double hop_thread_ran_s(long pid, long thread, bool *ready)
+{
+    char path[64];
+    struct process_stat stat;
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", pid, thread);
+    bool known = read_stat(path, &stat);
+    *ready = known && stat.state == 'R';
+    return known ? (double)(stat.user + stat.system) / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
 bool hop_process_lives(long pid, unsigned long long started)

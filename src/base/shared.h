@@ -64,5 +64,7 @@ extern char hop_shared_others;
 /* Whether a process lives and is the one that started at that time (clock ticks since boot); 0: not asked. */
 bool hop_process_lives(long pid, unsigned long long started);
 unsigned long long hop_process_started(long pid); /* 0: not known */
+/* How long a thread has had a processor, 0: not known; *ready: it has one now, or waits for one and nothing else. */
+double hop_thread_ran_s(long pid, long thread, bool *ready);
 
 #endif

@@ -18,6 +18,7 @@
 
 #define TIMEOUT_S 10.0
 #define GRACE_S 2.0 /* that the others have to end after a loss; less than the timeout */
+#define CROWD 32.0  /* ranks of a processor: more of them have the longer, since each waits for its turn */
 enum { LOOK_MS = 200 };
 
 struct child {
@@ -25,7 +26,8 @@ struct child {
     uint32_t rank;
     pid_t pid; /* 0: it has not begun, or has ended */
     pthread_t thread;
-    struct hop_watch watch, standing; /* its beat; that it is stopped */
+    struct hop_beat_watch watch;
+    struct hop_watch standing; /* that it is stopped */
     bool stopped;
     int result;
 };
@@ -260,7 +262,9 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     options = &own;
     struct launch launch = {.options = options, .body = body, .context = context, .late = diag};
+    bool each_has_one;
     launch.timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
+    launch.timeout_s *= hop_max(hop_team_crowd(options->ranks, &each_has_one) / CROWD, 1);
     enum hop_status status = hop_session_create(options->ranks, launch.session, diag);
     if (status != HOP_OK)
         return status;
@@ -269,6 +273,8 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     launch.board = launch.shared.memory;
     if (launch.board)
         launch.board->threads = options->threads;
+    if (launch.board)
+        launch.board->launcher_pid = (long)getpid();
     launch.children = calloc(options->ranks, sizeof *launch.children);
     if (status == HOP_OK && !launch.children)
         status = hop_fail_memory(diag);

@@ -39,15 +39,21 @@ static void configure(struct hop_team *team, const struct hop_team_options *opti
     team->gently = options->gently;
 }
 
-static void count_crowd(struct hop_team *team)
+double hop_team_crowd(uint32_t ranks, bool *each_has_one)
 {
     cpu_set_t cpus;
-    /* A pinned rank sees one processor, and each of the others has its own. */
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)
         processors = CPU_COUNT(&cpus);
-    team->spins = team->local_size <= (uint32_t)processors ? SPINS : SPINS_CROWDED;
-    team->crowd = hop_max((double)team->local_size / hop_max((double)processors, 1), 1);
+    *each_has_one = ranks <= (uint32_t)processors;
+    return hop_max((double)ranks / hop_max((double)processors, 1), 1);
+}
+
+static void count_crowd(struct hop_team *team)
+{
+    bool each_has_one;
+    team->crowd = hop_team_crowd(team->local_size, &each_has_one);
+    team->spins = each_has_one ? SPINS : SPINS_CROWDED;
     team->looked_at = team->local;
 }
 
@@ -74,6 +80,7 @@ static enum hop_status meet(struct hop_team *team, const char *session, struct h
     struct hop_team_member *self = hop_team_self(team);
     int absent = HOP_MEMBER_ABSENT;
     self->pid = (long)getpid();
+    self->thread = (long)gettid();
     self->started = hop_process_started(self->pid);
     if (!atomic_compare_exchange_strong(&self->phase, &absent, HOP_MEMBER_PRESENT)) {
         team->board = NULL;

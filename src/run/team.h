@@ -26,7 +26,7 @@ struct hop_team_member {
     atomic_uint_fast64_t moved;             /* grows while it gets on */
     atomic_uint_fast64_t allowed_ms; /* that it may stand still beyond the timeout: a call that cannot be cut up */
     atomic_int phase;
-    long pid;
+    long pid, thread;
     unsigned long long started;
     _Alignas(64)
         atomic_uint_fast64_t doing[HOP_DOING_WORDS]; /* the operation's name, for whoever finds it dead; 0: none */
@@ -38,6 +38,7 @@ struct hop_board {
     atomic_bool stop; /* set by whoever gets the signal: the launcher or a rank */
     atomic_uint stopped;           /* 1 + the rank that got it first; 0: none, or the launcher */
     atomic_uint_fast64_t launcher; /* grows while the launcher lives; 0: there is none */
+    long launcher_pid;
     bool threads;     /* its ranks are threads of one process */
     atomic_uint joined;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
@@ -47,6 +48,15 @@ struct hop_board {
     _Alignas(64) atomic_uint passed;
     struct hop_team_member members[];
 };
+
+/* A beat that is watched. One whose thread is ready to run but gets no processor does not stand still. */
+struct hop_beat_watch {
+    struct hop_watch beat;
+    bool marked; /* it has stood still for half the timeout, when the thread had run for ran_s */
+    double ran_s;
+};
+bool hop_beat_expired(struct hop_beat_watch *watch, uint64_t beat, long pid, long thread, double now_s,
+                      double timeout_s);
 
 struct hop_team {
     uint32_t rank, size;
@@ -60,8 +70,9 @@ struct hop_team {
     double timeout_s;
     const volatile sig_atomic_t *stop;
     bool gently;
-    struct hop_watch *watches; /* per local rank */
-    struct hop_watch launcher, joining;
+    struct hop_beat_watch *watches; /* per local rank */
+    struct hop_beat_watch launcher;
+    struct hop_watch joining;
     double looked_s;
     uint32_t looked_at;          /* the local rank whose process is looked for next */
     double patience_s;           /* that all may wait for each other in a program's run; 0: there is no program */
@@ -78,6 +89,9 @@ struct hop_team {
 /* Tags of messages between machines. */
 enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN = 2, HOP_TAG_TIMES = 3 };
 
+/* Ranks for each processor that this process may use, at least 1. A pinned rank sees one processor, and each of the
+ * others has its own. */
+double hop_team_crowd(uint32_t ranks, bool *each_has_one);
 size_t hop_board_size(uint32_t size);
 /* The first loss is the one that all hear of. */
 void hop_board_lose(struct hop_board *board, int rank, const char *format, ...) HOP_PRINTF(3, 4);
@@ -85,7 +99,7 @@ void hop_board_lose(struct hop_board *board, int rank, const char *format, ...) 
 void hop_board_lose_member(struct hop_board *board, uint32_t local, uint32_t rank, const char *format, ...)
     HOP_PRINTF(4, 5);
 /* Whether a member's beat stands still for so long; then it is lost. Read now_s before. */
-void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_watch *watch, double now_s,
+void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_beat_watch *watch, double now_s,
                      double timeout_s);
 /* Whether nobody has joined for so long although some have not; then the first of these is lost. rank_of NULL: ranks are
  * numbered as the members are. */

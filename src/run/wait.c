@@ -10,11 +10,13 @@
 
 #include "run/team.h"
 
-#define LOOK_S 0.1
+#define LOOK_S 0.1 /* and the less often the more ranks share a processor, but this often within the timeout */
+#define LOOKS_A_TIMEOUT 10
 #define YIELD_S 0.002 /* of a wait: then it sleeps */
 #define SLEEP_S 50e-6 /* for each rank of a processor at most, and a fraction of what it has waited */
 #define SLEEP_FRACTION 16
 #define NEWS_S 0.5           /* that the reason has to come from another machine, when all are stopped because of it */
+#define STARVED 0.1          /* of a time: who ran for less of it had no processor */
 #define BYTES_A_SECOND 100e6 /* that any machine allocates */
 enum { TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4 };
 
@@ -91,13 +93,33 @@ void hop_board_lose_member(struct hop_board *board, uint32_t local, uint32_t ran
     hop_board_lose(board, (int)rank, "rank %u %s%s", rank, what, doing);
 }
 
+/* Where a thousand ranks share a few processors, one may wait for its turn for longer than the timeout. It has another
+ * half of it then, as often as it ran for less than a tenth of the last. */
+bool hop_beat_expired(struct hop_beat_watch *watch, uint64_t beat, long pid, long thread, double now_s,
+                      double timeout_s)
+{
+    bool expired = hop_watch_expired(&watch->beat, beat, now_s, timeout_s), ready;
+    if (watch->beat.silent_s < timeout_s / 2)
+        watch->marked = false;
+    if (watch->beat.silent_s < timeout_s / 2 || (watch->marked && !expired))
+        return false;
+    double ran_s = hop_thread_ran_s(pid, thread, &ready), since_s = ran_s - watch->ran_s;
+    bool starves = expired && watch->marked && ready && since_s < STARVED * timeout_s / 2;
+    watch->ran_s = ran_s;
+    watch->marked = true;
+    if (starves)
+        watch->beat.silent_s = timeout_s / 2;
+    return expired && !starves;
+}
+
 /* What it is allowed is read before the beat. */
-void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_watch *watch, double now_s,
+void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, struct hop_beat_watch *watch, double now_s,
                      double timeout_s)
 {
     struct hop_team_member *member = &board->members[local];
     timeout_s += (double)atomic_load_explicit(&member->allowed_ms, memory_order_acquire) * 1e-3;
-    if (hop_watch_expired(watch, atomic_load_explicit(&member->beat, memory_order_relaxed), now_s, timeout_s))
+    uint64_t beat = atomic_load_explicit(&member->beat, memory_order_relaxed);
+    if (hop_beat_expired(watch, beat, member->pid, member->thread, now_s, timeout_s))
         hop_board_lose_member(board, local, rank, "has not moved for %g s", timeout_s);
 }
 
@@ -117,7 +139,8 @@ void hop_board_watch_joining(struct hop_board *board, const uint32_t *rank_of, s
 static void look_at_launcher(struct hop_team *team, double now_s)
 {
     uint64_t beat = atomic_load_explicit(&team->board->launcher, memory_order_relaxed);
-    if (beat && hop_watch_expired(&team->launcher, beat, now_s, team->timeout_s))
+    long pid = team->board->launcher_pid;
+    if (beat && hop_beat_expired(&team->launcher, beat, pid, pid, now_s, team->timeout_s))
         hop_board_lose(team->board, (int)team->rank, "the launcher has not moved for %g s, says rank %u",
                        team->timeout_s, team->rank);
 }
@@ -180,7 +203,7 @@ static bool all_breathe(const struct hop_team *team)
     bool breathe = true;
     for (uint32_t l = 0; l < team->local_size && breathe; l++)
         breathe = l == team->local || atomic_load(&team->board->members[l].phase) != HOP_MEMBER_PRESENT ||
-                  team->watches[l].silent_s < team->timeout_s / 2;
+                  team->watches[l].beat.silent_s < team->timeout_s / 2;
     return breathe;
 }
 
@@ -229,6 +252,12 @@ void hop_team_allow(struct hop_team *team, uint64_t bytes)
 
 /* ---- turns ---- */
 
+/* So that ranks that wait in a crowd leave the processors to those that work. */
+static bool is_time_to_look(const struct hop_team *team, double now_s)
+{
+    return now_s - team->looked_s > hop_max(LOOK_S, hop_min(LOOK_S * team->crowd, team->timeout_s / LOOKS_A_TIMEOUT));
+}
+
 static void look_after(struct hop_team *team, uint32_t processes)
 {
     double now_s = hop_now_s();
@@ -257,7 +286,7 @@ bool hop_team_attend(struct hop_team *team)
         return hop_team_lost(team) < 0 && !hop_team_stopping(team);
     hop_team_breathe(team);
     team->attends = true;
-    if (hop_now_s() - team->looked_s > LOOK_S)
+    if (is_time_to_look(team, hop_now_s()))
         look_after(team, PROCESSES_A_LOOK);
     team->attends = false;
     return goes_on(team);
@@ -278,7 +307,7 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
     double now_s = hop_now_s();
     if (wait->begun_s <= 0)
         wait->begun_s = now_s;
-    if (now_s - team->looked_s > LOOK_S)
+    if (is_time_to_look(team, now_s))
         look_after(team, PROCESSES_A_LOOK);
     if (now_s - wait->begun_s < YIELD_S)
         return sched_yield() == 0;

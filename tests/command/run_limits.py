@@ -64,6 +64,13 @@ def memory():
     check("moved" not in err, "nobody is lost: " + err)
 
 
+def crowd():
+    """Many more ranks than processors work, or are refused at once where they would be at it for long."""
+    expect(0, (), "barrier", "-n", "300" if os.environ.get("HOPCAST_SOAK") else "100", "--rows", "1")
+    expect(2, ("400 ranks that each prepare 478800 operations take about", "times --timeout"), "allreduce", "--algorithm", "ring", "-n", "400",
+           "--timeout", "0.1")
+
+
 def output():
     """As with every other command: what cannot be written is said, and who does not read ends it quietly."""
     for more in ((), ("--json",), ("--gantt",), ("--in-process",)):
@@ -117,7 +124,7 @@ def machines():
 
 
 try:
-    for part in (files, memory, output, faults, machines):
+    for part in (files, memory, crowd, output, faults, machines):
         part()
 finally:
     shutil.rmtree(work, ignore_errors=True)

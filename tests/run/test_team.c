@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -357,6 +358,57 @@ static void a_call_that_works_on_many_bytes_may_take_long(void **state)
     assert_clean();
 }
 
+static double thread_ran_s(void)
+{
+    struct timespec ran;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    return (double)ran.tv_sec + (double)ran.tv_nsec * 1e-9;
+}
+
+/* Rank 1 works for a moment without a beat, on the first processor that it may use, where somebody else works without
+ * end and comes first. */
+static int starve(struct hop_team *team, void *context)
+{
+    (void)context;
+    if (hop_team_rank(team) == 1) {
+        const struct sched_param none = {0};
+        double begun_s = thread_ran_s();
+        (void)sched_setscheduler(0, SCHED_IDLE, &none);
+        while (thread_ran_s() < begun_s + 0.006)
+            ;
+        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+    }
+    TRY(hop_team_barrier(team, D));
+    return 0;
+}
+
+static void who_gets_no_processor_does_not_stand_still(void **state)
+{
+    (void)state;
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all))
+            CPU_SET(cpu, &one);
+    }
+    pid_t works = fork();
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* of both, and of what is started from here on */
+    while (works == 0 && getppid() != 1)
+        ;
+    if (works == 0)
+        _exit(0);
+    struct hop_launch_options options = {.ranks = 2, .timeout_s = 1};
+    struct hop_diag diag = {0};
+    int result = -1;
+    enum hop_status status = hop_launch(&options, starve, NULL, &result, &diag);
+    (void)kill(works, SIGKILL);
+    (void)waitpid(works, NULL, 0);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    if (status != HOP_OK || result != 0)
+        fail_msg("%d: %s", result, diag.what);
+}
+
 /* ---- nothing is left ---- */
 
 static int copy_a_little(struct hop_team *team, void *context)
@@ -450,7 +502,11 @@ static void when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up(
         char session[HOP_SESSION_SIZE];
         struct hop_shared own;
         CHECK(hop_session_create(1, session, D)); /* as every launch does: sweeps */
-        assert_int_equal(count_names(launcher), 0);
+        while (count_names(launcher) !=
+               0) { /* ranks that had not begun hold them until the kernel has ended them, too */
+            (void)nanosleep(&nap, NULL);
+            (void)hop_shared_sweep();
+        }
         CHECK(hop_shared_attach(session, &own, D));
         own.named = true;
         hop_shared_finish(&own);
@@ -528,6 +584,7 @@ TEST_GROUP(team)
         cmocka_unit_test(ranks_are_not_limited_by_open_files),
         cmocka_unit_test(a_look_asks_for_a_few_processes_however_many_there_are),
         cmocka_unit_test(a_call_that_works_on_many_bytes_may_take_long),
+        cmocka_unit_test(who_gets_no_processor_does_not_stand_still),
         cmocka_unit_test(many_groups_leave_nothing_behind),
         cmocka_unit_test(when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up),
         cmocka_unit_test(names_of_living_processes_are_not_swept),
