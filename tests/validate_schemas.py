@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import warnings
 
 try:
     import jsonschema
@@ -232,9 +233,13 @@ class Checker:
         self.failures = 0
         self.validators = {}
         for kind in KINDS:
-            schema = json.loads((self.root / "docs" / f"{kind}.schema.json").read_text())
+            path = (self.root / "docs" / f"{kind}.schema.json").resolve()
+            schema = json.loads(path.read_text())
             jsonschema.Draft202012Validator.check_schema(schema)
-            self.validators[kind] = jsonschema.Draft202012Validator(schema)
+            # a schema beside it is named by its file
+            warnings.simplefilter("ignore", DeprecationWarning)  # its successor is newer than Debian 12
+            resolver = jsonschema.RefResolver(path.as_uri(), schema)
+            self.validators[kind] = jsonschema.Draft202012Validator(schema, resolver=resolver)
 
     def fail(self, what, message):
         self.failures += 1
