@@ -49,14 +49,14 @@ static int attribute(struct hop_gpu_call *call, enum hop_gpu_attribute which, in
     return found;
 }
 
-/* Drivers before CUDA 12.2 do not know it. */
-static int numa_node(struct hop_gpu_call *call)
+/* One that drivers before CUDA 12.2 do not know; -1: not known. */
+static int attribute_if_known(const struct hop_gpu_call *call, enum hop_gpu_attribute which)
 {
-    int node = -1, number = call->device->driver->dialect->attributes[HOP_GPU_HOST_NUMA];
+    int found = -1, number = call->device->driver->dialect->attributes[which];
     if (call->status != HOP_OK || number < 0 ||
-        call->device->driver->cuDeviceGetAttribute(&node, number, call->device->number) != 0)
-        node = -1;
-    return node >= 0 ? node : hop_numa_of_pci(hop_pci_address(call->device->properties.place));
+        call->device->driver->cuDeviceGetAttribute(&found, number, call->device->number) != 0)
+        found = -1;
+    return found;
 }
 
 static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
@@ -75,7 +75,10 @@ static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
         hop_gpu_refuse(call, HOP_ERR_UNSUPPORTED, "%s has no unified addressing", properties->name);
     properties->copy_streams = copy_streams < 1 ? 1 : copy_streams < most ? copy_streams : most;
     properties->memory_bytes = bytes;
-    properties->numa = numa_node(call);
+    properties->numa = attribute_if_known(call, HOP_GPU_HOST_NUMA);
+    if (properties->numa < 0)
+        properties->numa = hop_numa_of_pci(hop_pci_address(properties->place));
+    device->shares_events = attribute_if_known(call, HOP_GPU_SHARES_EVENTS) != 0;
     properties->timed = true;
 }
 
@@ -302,12 +305,12 @@ static enum hop_status export_event(struct hop_device *base, struct hop_event *e
     struct hop_gpu_held *held = (struct hop_gpu_held *)(void *)event;
     struct hop_gpu_event *made = NULL;
     const unsigned flags = HOP_GPU_EVENT_DISABLE_TIMING | HOP_GPU_EVENT_INTERPROCESS;
-    if (call.status == HOP_OK && call.device->driver->dialect == &hop_gpu_hip) { /* ROCm 5.2 has none yet, and says 1 */
-        if (call.device->driver->cuEventCreate(&made, flags) != 0)
-            hop_gpu_refuse(&call, HOP_ERR_UNSUPPORTED, "this driver has no events for use between processes");
-    } else {
+    bool hip = call.device->driver->dialect == &hop_gpu_hip; /* ROCm 5.2 cannot be asked, and then says 1 */
+    if (!call.device->shares_events ||
+        (call.status == HOP_OK && hip && call.device->driver->cuEventCreate(&made, flags) != 0))
+        hop_gpu_refuse(&call, HOP_ERR_UNSUPPORTED, "this driver has no events for use between processes");
+    else if (!hip)
         (void)HOP_GPU(&call, cuEventCreate, &made, flags);
-    }
     if (made) {
         (void)HOP_GPU(&call, cuEventDestroy, event_of(event));
         held->what = (uintptr_t)made;

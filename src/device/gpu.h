@@ -43,6 +43,7 @@ struct hop_gpu_device {
     int number;          /* the driver's */
     int ordinal;         /* its place among those that the driver shows to this process */
     unsigned processors; /* multiprocessors */
+    bool shares_events;  /* with other processes, as far as is known */
     struct hop_device_properties properties;
     struct hop_gpu_stream *streams[HOP_DEVICE_STREAMS + 1]; /* the last one: HOP_STREAM_NOW; NULL: there is none */
     struct hop_gpu_timing timing;

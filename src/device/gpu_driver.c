@@ -19,7 +19,7 @@ const struct hop_gpu_dialect hop_gpu_cuda = {.name = "CUDA",
                                              .kernels_variable = "HOPCAST_CUDA_KERNELS",
                                              .hidden = "nvidia-smi, CUDA_VISIBLE_DEVICES",
                                              .oldest = "CUDA 11",
-                                             .attributes = {16, 40, 41, 134},
+                                             .attributes = {16, 40, 41, 134, 125},
                                              .image = hop_gpu_image_cuda,
                                              .has_image = &hop_gpu_has_image_cuda,
                                              .compiler = "nvcc (the CUDA toolkit)"};
@@ -31,7 +31,7 @@ const struct hop_gpu_dialect hop_gpu_hip = {
     .kernels_variable = "HOPCAST_HIP_KERNELS",
     .hidden = "rocm-smi, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES",
     .oldest = "ROCm 5.2",
-    .attributes = {63, -1, -1, -1},
+    .attributes = {63, -1, -1, -1, -1},
     .image = hop_gpu_image_hip,
     .has_image = &hop_gpu_has_image_hip,
     .compiler = "hipcc (ROCm)"};

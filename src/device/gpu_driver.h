@@ -97,6 +97,7 @@ enum hop_gpu_attribute {
     HOP_GPU_COPY_ENGINES,
     HOP_GPU_UNIFIED_ADDRESSING,
     HOP_GPU_HOST_NUMA,
+    HOP_GPU_SHARES_EVENTS,
     HOP_GPU_ATTRIBUTES
 };
 struct hop_gpu_dialect {

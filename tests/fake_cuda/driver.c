@@ -383,6 +383,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device)
         *value = 2;
         return SUCCESS;
     case 41:
+    case 125:
         *value = 1;
         return SUCCESS;
     case 134:
