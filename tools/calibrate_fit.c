@@ -37,11 +37,9 @@ static void print_parameters(const struct hop_fit_result *result)
         printf("%s\n", p->named_count ? "" : "-");
     }
     if (result->spoilt)
-        printf(
-            "\nnote: %u row%s predicted worse than before the fit by more than the fit is unsure of %s, most of all in "
-            "%s\n",
-            result->spoilt_count, result->spoilt_count == 1 ? " is" : "s are",
-            result->spoilt_count == 1 ? "it" : "them", result->spoilt);
+        printf("\nnote: %u group%s that nothing predicts, before the fit or after, %s worse now, most of all %s\n",
+               result->spoilt_count, result->spoilt_count == 1 ? "" : "s", result->spoilt_count == 1 ? "is" : "are",
+               result->spoilt);
 }
 
 /* Links inside switch chips, or between root complexes of one socket, found or given. */

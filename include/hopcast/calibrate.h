@@ -103,8 +103,8 @@ struct hop_fit_result {
     struct hop_topology *topology; /* with the fitted values; a caller who keeps it sets this to NULL */
     const struct hop_fit_parameter *parameters;
     uint32_t parameter_count;
-    /* Rows that are predicted worse than before the fit by more than the fit is unsure of them, and the group of the one where
-     * that is most; NULL: none. */
+    /* Groups that are predicted worse than before the fit by more than the fit is unsure of them (their ranges), and the one where
+     * that is most; NULL: none. Only of those that were more than 1.65 times off before can there be any. */
     uint32_t spoilt_count;
     const char *spoilt;
     /* Errors under the topology as given, as fitted to everything, and, with folds, of what was held out. */

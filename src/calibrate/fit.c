@@ -207,7 +207,6 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
 {
     uint32_t rows = hop_measurements_count(m), last = c->result.candidate_count - 1;
     uint8_t *train = hop_arena_alloc(&c->arena, (size_t)rows + 1);
-    struct hop_fit_result unused;
     if (c->arena.failed)
         return;
     deal(m, options->folds, fold_of);
@@ -219,7 +218,7 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
             hop_comparing_predict(c, alone, f->topology, f->model, 2, train);
         if (f) {
             hop_comparing_predict(c, f->expect, f->topology, f->model, last, train);
-            hop_fit_find_ranges(f, &unused);
+            hop_fit_find_ranges(f);
             hop_comparing_find_ranges(c, f->expect, f->topology, f->model, last, train);
         }
         hop_fit_finish(f);
@@ -231,7 +230,7 @@ static void hold_out(const struct hop_topology *topology, const struct hop_fit_o
 /* Compares, and finds what remains: by the folds, else by the fit itself, which has seen them, and is as much too good as it has
  * values. NULL: it failed. */
 static const struct hop_comparison *compare(struct hop_fitting *f, const struct hop_topology *topology,
-                                            const struct hop_fit_options *options)
+                                            const struct hop_fit_options *options, struct hop_fit_result *result)
 {
     static const char *const names[] = {"as given", "fitted", "held out", "held out"};
     uint32_t candidates = !options->folds ? 2 : options->alone ? 4 : 3;
@@ -261,6 +260,7 @@ static const struct hop_comparison *compare(struct hop_fitting *f, const struct 
     double freedom = remains.count > f->knob_count ? remains.count - f->knob_count : 1;
     hop_fit_settle_errors(f, &remains, c, candidates > 2 ? candidates - 1 : 1,
                           options->folds ? 1 : sqrt(hop_max(1, remains.count / freedom)));
+    hop_fit_own_up(f, c, result);
     hop_expect_destroy(alone);
     return hop_comparing_end(c);
 }
@@ -285,7 +285,7 @@ enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, c
         if (chosen.progress)
             chosen.progress(1.0 / (chosen.folds + 1), chosen.context);
         hop_fit_write_parameters(f, r);
-        r->public.comparison = compare(f, topology, &chosen);
+        r->public.comparison = compare(f, topology, &chosen, &r->public);
         r->public.measurements = measurements;
         r->public.topology = f->topology;
         f->topology = NULL;

@@ -242,6 +242,9 @@ void hop_fit_know_no_error(struct hop_fitting *f);
  * the other folds say. Frees the remains. */
 void hop_fit_settle_errors(struct hop_fitting *f, struct hop_remains *r, struct hop_comparing *c, uint32_t candidate,
                            double inflation);
+/* A fit that predicts a group worse than before (the first two candidates) is unsure by as much: widens both ranges where need be, and
+ * names groups that nothing predicts, before or after. */
+void hop_fit_own_up(struct hop_fitting *f, const struct hop_comparing *c, struct hop_fit_result *result);
 
 /* ---- fit_result.c ---- */
 
@@ -250,7 +253,7 @@ struct hop_fitted {
     struct hop_arena arena;
 };
 /* Finds the ranges of all values, and writes them into the fit's topology. */
-void hop_fit_find_ranges(struct hop_fitting *f, struct hop_fit_result *result);
+void hop_fit_find_ranges(struct hop_fitting *f);
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r);
 
 #endif

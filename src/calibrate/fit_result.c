@@ -91,34 +91,8 @@ static void find_range(struct hop_fitting *f, struct hop_knob *knob, double devi
     knob->high = is_open(f, knob, 1) ? NAN : hop_max(knob->value, hop_knob_clamp(f, knob, high));
 }
 
-/* Groups that are predicted worse than before the fit by more than the fit is unsure of them. */
-static void count_spoilt(const struct hop_fitting *f, const double *slopes, const struct spread *s,
-                         struct hop_fit_result *result)
-{
-    uint32_t n = f->knob_count;
-    double scatter = hop_max(NOISE_LEAST, s->squares / (s->count > n ? s->count - n : 1)), most = 0;
-    double wide = quantile(s->count > n ? s->count - n : 1);
-    for (uint32_t g = 0; g < f->groups; g++) {
-        struct hop_measurement_group its = hop_measurements_group(f->measurements, g);
-        for (uint32_t i = 0; i < its.count; i++) {
-            const double *slope = slopes + (size_t)its.rows[i] * n;
-            double worse = fabs(f->now.row[its.rows[i]]) - fabs(f->unfitted.row[its.rows[i]]), variance = 0;
-            for (uint32_t k = 0; k < n * n; k++)
-                variance += slope[k / n] * s->inverse[k] * slope[k % n];
-            double unsure = wide * sqrt(scatter * (variance + UNIT * UNIT));
-            if (!(worse > unsure))
-                continue;
-            result->spoilt_count++;
-            if (worse - unsure > most) {
-                most = worse - unsure;
-                result->spoilt = its.name;
-            }
-        }
-    }
-}
-
 /* Deviations and ranges of all values, from one look at how the rows depend on them. */
-static void find_ranges(struct hop_fitting *f, struct hop_fit_result *result)
+static void find_ranges(struct hop_fitting *f)
 {
     uint32_t n = f->knob_count;
     size_t rows = hop_measurements_count(f->measurements), square = (size_t)n * n;
@@ -140,8 +114,6 @@ static void find_ranges(struct hop_fitting *f, struct hop_fit_result *result)
         if (known && own[k] > BELIEF && f->knobs[k].count > 0)
             find_range(f, &f->knobs[k], sqrt(variance_of(&s, n, k)), quantile(s.count > n ? s.count - n : 1));
     }
-    if (known)
-        count_spoilt(f, slopes, &s, result);
 }
 
 /* The groups whose cost changes most when the value does. */
@@ -238,9 +210,9 @@ static void publish(struct hop_fitting *f, const struct hop_knob *knob)
         publish_parameter(f, hop_knob_parameter(knob->kind), knob->value, knob->low, knob->high, knob->deviation);
 }
 
-void hop_fit_find_ranges(struct hop_fitting *f, struct hop_fit_result *result)
+void hop_fit_find_ranges(struct hop_fitting *f)
 {
-    find_ranges(f, result);
+    find_ranges(f);
     for (uint32_t k = 0; k < f->knob_count; k++)
         publish(f, &f->knobs[k]);
     hop_fit_know_no_error(f);
@@ -249,7 +221,7 @@ void hop_fit_find_ranges(struct hop_fitting *f, struct hop_fit_result *result)
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r)
 {
     struct hop_fit_parameter *list = hop_arena_alloc(&r->arena, (f->knob_count + 1) * sizeof *list);
-    hop_fit_find_ranges(f, &r->public);
+    hop_fit_find_ranges(f);
     for (uint32_t k = 0; list && k < f->knob_count; k++) {
         if (f->knobs[k].count > 0)
             write_parameter(f, &f->knobs[k], &r->arena, &list[r->public.parameter_count++]);

@@ -16,6 +16,7 @@
 enum { EACH_SIDE = 19, EITHER_SIDE = 9 };
 #define NINE_OF_TEN 1.645 /* deviations */
 #define NOISE 0.002       /* no two runs are nearer */
+#define HOPELESS 0.5      /* an error before the fit that no value mends; larger ones pull at none (loss.c) */
 
 /* What remains of an error (of logarithms) that is on this side of 0, where a range reaches so far. */
 static double beyond(double error, double range)
@@ -137,4 +138,60 @@ void hop_fit_settle_errors(struct hop_fitting *f, struct hop_remains *r, struct 
                   spread_of(f, r, its->fold, its->contending));
     }
     hop_arena_finish(&r->arena);
+}
+
+/* ---- worse than before ---- */
+
+/* The geometric mean of measured over predicted times of a group, as a logarithm; NAN: nothing was measured. */
+static double error_of(const struct hop_comparing *c, uint32_t group, uint32_t candidate)
+{
+    const struct hop_compare_group *its = &c->groups[group];
+    double sum = 0;
+    for (uint32_t r = its->first; r < its->first + its->count; r++)
+        sum += log(c->rows[r].reference_s / c->rows[r].candidate_s[candidate]);
+    return its->count && !its->collapse && isnan(c->rows[its->first].of->start_s) ? sum / its->count : NAN;
+}
+
+static double reach_of(const struct hop_fitting *f, const char *name, bool up)
+{
+    const struct hop_parameter *error = hop_topology_parameter(f->topology, name);
+    return log(up ? error->high : 1 / error->low);
+}
+
+/* Makes an error lie in the range of its prediction. */
+static void reach(struct hop_fitting *f, const struct hop_compare_range *range, double error)
+{
+    const char *name = range->contending ? HOP_MODEL_ERROR : HOP_MODEL_ERROR_ALONE;
+    bool up = error > 0;
+    double ends[2] = {reach_of(f, name, false), reach_of(f, name, true)};
+    double all = log(up ? range->high_s / range->value_s : range->value_s / range->low_s);
+    double values = sqrt(hop_max(0, all * all - ends[up] * ends[up]));
+    ends[up] = hop_max(ends[up], beyond(fabs(error), values)) * (1 + 1e-9);
+    set_error(f, name, exp(-ends[0]), exp(ends[1]), "calibrated");
+}
+
+void hop_fit_own_up(struct hop_fitting *f, const struct hop_comparing *c, struct hop_fit_result *result)
+{
+    struct hop_network *network = NULL;
+    double most = 0;
+    if (hop_fit_good(f))
+        f->failure->status = hop_network_create(f->topology, f->model, &network, f->failure->diag);
+    for (uint32_t g = 0; network && g < c->result.group_count && hop_fit_good(f); g++) {
+        double before = error_of(c, g, 0), now = error_of(c, g, 1), worse = fabs(now) - fabs(before);
+        bool up = now > 0;
+        struct hop_compare_range range = {NAN, NAN, NAN, NAN, false};
+        if (!(worse > hop_min(reach_of(f, HOP_MODEL_ERROR, up), reach_of(f, HOP_MODEL_ERROR_ALONE, up))))
+            continue;
+        hop_expect_range(f->expect, network, g, &range);
+        if (!hop_fit_good(f) || worse <= log(up ? range.high_s / range.value_s : range.value_s / range.low_s))
+            continue;
+        if (fabs(before) < HOPELESS)
+            reach(f, &range, up ? worse : -worse);
+        result->spoilt_count += fabs(before) >= HOPELESS;
+        if (fabs(before) >= HOPELESS && worse > most) {
+            most = worse;
+            result->spoilt = c->groups[g].name;
+        }
+    }
+    hop_network_destroy(network);
 }

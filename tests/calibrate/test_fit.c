@@ -9,6 +9,7 @@
 #include "hopcast/calibrate.h"
 
 #include <math.h>
+#include <unistd.h>
 
 /* ---- machines ---- */
 
@@ -647,6 +648,84 @@ static void ten_suggested_rows_do_what_all_do(void **unused)
     hop_topology_destroy(nominal);
 }
 
+/* ---- no worse than before ---- */
+
+/* How far a group lies off, as a logarithm of what was measured over what is predicted. */
+static double off(const struct hop_compare_range *range)
+{
+    return log(range->reference_s / range->value_s);
+}
+
+/* No group is predicted worse than on the topology that the fit began with by more than its range is wide, unless that was far off. */
+static void must_not_spoil(const struct found *f, const struct hop_topology *given)
+{
+    const struct hop_compare_options options = {.ranges = true};
+    struct hop_comparison *before, *now;
+    CHECK(hop_compare_models(f->measurements, given, (const char *const[]){"server"}, 1, &options, &before, D));
+    CHECK(hop_compare_models(f->measurements, f->result->topology, (const char *const[]){"server"}, 1, &options, &now,
+                             D));
+    for (uint32_t g = 0; g < now->group_count; g++) {
+        const struct hop_compare_range *b = before->groups[g].ranges, *n = now->groups[g].ranges;
+        double wide = off(n) > 0 ? log(n->high_s / n->value_s) : log(n->value_s / n->low_s);
+        if (!isnan(b->value_s) && !now->groups[g].collapse && fabs(off(b)) < 0.5 &&
+            fabs(off(n)) > fabs(off(b)) + wide * 1.000001)
+            fail_msg("%s: %.3f off, %.3f before, range %.3f", now->groups[g].name, off(n), off(b), wide);
+    }
+    hop_comparison_destroy(before);
+    hop_comparison_destroy(now);
+}
+
+/* All copies are slower than the topology says, and one that is measured again is just as fast as that: what the fit made worse is
+ * among what it says it may be off by, rare as it is. */
+static void no_fit_predicts_worse_than_none(void **unused)
+{
+    static struct text rows, measured;
+    (void)unused;
+    for (unsigned folds = 0; folds <= 4; folds += 4) {
+        struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+        set_capacities(truth, HOP_LINK_PCIE, 2.5e10);
+        rows.size = 0;
+        put(&rows, HEADER);
+        put_peers(&rows, 4);
+        put_hosts(&rows, 4);
+        measure(truth, &rows, 0.01, &measured);
+        put(&measured, "gpu0,gpu1,1000000000,again,32,\n");
+        struct found f = fit(&measured, nominal, folds);
+        must_not_spoil(&f, nominal);
+        assert_true(hop_topology_parameter(f.result->topology, "model_error_alone")->low < 0.85);
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
+}
+
+#define SHARED TEST_SOURCE_DIR "/../shared/"
+
+static void no_fit_to_public_measurements_predicts_worse_than_none(void **unused)
+{
+    static const char *const machines[][2] = {
+        {"aurora-6pvc-node", TEST_SOURCE_DIR "/data/accuracy/aurora-6pvc-node.json"},
+        {"host-duplex-single-gpu", TEST_SOURCE_DIR "/data/accuracy/host-duplex-single-gpu.json"},
+        {"hacc-4host-cx5-100g-leaf", TEST_SOURCE_DIR "/data/accuracy/hacc-4host-cx5-100g-leaf.json"},
+        {"h800-8gpu-nvbandwidth", SHARED "topologies/smi-8x-h100-sxm-no-nic.txt"}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        char path[512];
+        struct found f = {NULL, NULL};
+        (void)snprintf(path, sizeof path, SHARED "measurements/%s.csv", machines[i][0]);
+        if (access(path, R_OK) != 0) {
+            print_message("no %s: skipped\n", path);
+            skip();
+        }
+        struct hop_topology *given = load_topology(machines[i][1]);
+        CHECK(hop_measurements_load(path, &f.measurements, D));
+        CHECK(hop_calibrate_fit(f.measurements, given, NULL, &f.result, D));
+        must_not_spoil(&f, given);
+        finish(f);
+        hop_topology_destroy(given);
+    }
+}
+
 /* ---- what a machine may have beside that ---- */
 
 /* A machine like a plan with that PCIe rate and tau 0.1, changed by `set_truth` (NULL: not), measured peer to peer and
@@ -1235,6 +1314,8 @@ TEST_GROUP(fit)
         cmocka_unit_test(candidates_are_made_of_any_machine),
         cmocka_unit_test(exchanging_leaves_no_more),
         cmocka_unit_test(ten_suggested_rows_do_what_all_do),
+        cmocka_unit_test(no_fit_predicts_worse_than_none),
+        cmocka_unit_test(no_fit_to_public_measurements_predicts_worse_than_none),
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
         cmocka_unit_test(ports_of_root_complexes_are_found),
         cmocka_unit_test(ways_out_of_root_complexes_are_told_from_links_between_sockets),
