@@ -12,7 +12,7 @@
 # schedules, for `hopcast compare` and `hopcast calibrate` on a machine that has those.
 #
 # With HOPCAST_CUDA_LIBRARY naming the stand-in of tests/fake_cuda the script itself can be tried without a GPU;
-# HOPCAST_GPU_SECONDS shortens the tables of allreduce.
+# HOPCAST_GPU_SECONDS shortens the tables of allreduce, HOPCAST_GPUS says how many GPUs there are where nvidia-smi is not.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 folder=${1:-build/gpu}
@@ -103,10 +103,20 @@ step "Building the kernels" 60 bash -c build_kernels
 step "Building the programs" 90 bash -c build_programs
 step "Kernels against the processor" 60 "$program" check
 step "Inside the device" 60 "$program" memory
-step "Allreduce, every type against the processor" 30 "$allreduce" types
+gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2> /dev/null | grep -c .) # all of them, whatever is shown to us
+[ -n "${CUDA_VISIBLE_DEVICES-}" ] && gpus=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | grep -c .)
+gpus=${HOPCAST_GPUS:-$gpus}
+[ "$gpus" -le 16 ] || gpus=16
+[ "$gpus" -ge 1 ] || gpus=1
+step "Allreduce, every type against the processor" 30 "$allreduce" types "$gpus"
+if [ "$gpus" -gt 1 ]; then
+    step "Between each two of $gpus GPUs" 60 "$allreduce" pairs "$gpus"
+    seconds=${HOPCAST_GPU_SECONDS:-40}
+    step "Allreduce among $gpus GPUs" $((seconds + 15)) "$allreduce" table "$gpus" "$seconds" "$gpus"
+fi
 for ranks in 2 4 8 16; do
     seconds=${HOPCAST_GPU_SECONDS:-$((20 + 3 * ranks))}
-    step "Allreduce among $ranks processes on one GPU" $((seconds + 15)) "$allreduce" table $ranks "$seconds"
+    step "Allreduce among $ranks processes on one GPU" $((seconds + 15)) "$allreduce" table $ranks "$seconds" 1
 done
 step "Latencies" 20 "$program" latency
 step "Between processes" 30 "$program" processes

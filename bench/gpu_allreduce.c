@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Allreduce among processes that share one GPU: every algorithm and every way to copy, against staging through the
- * host. bench/gpu.sh builds and runs it; each part prints markdown, line by line as it comes.
+ * Allreduce among processes that share one GPU, or have one each: every algorithm and every way to copy, against staging
+ * through the host; and copies between each two GPUs. bench/gpu.sh builds and runs it; each part prints markdown, line by line
+ * as it comes.
  *
- *     gpu_allreduce table RANKS SECONDS    1 KiB to 256 MiB of f32, in the order in which they matter; no size begins
+ *     gpu_allreduce table RANKS SECONDS GPUS   1 KiB to 256 MiB of f32, in the order in which they matter; no size begins
  *                                          that would not end in the time or find no room
- *     gpu_allreduce types                  the other types at one size, whether they are right
+ *     gpu_allreduce types GPUS             the other types at one size, whether they are right
+ *     gpu_allreduce pairs GPUS             64 MiB from each GPU to each other one, straight and staged, by the devices' times
  *
  * Host staging is what Open MPI does for buffers of a GPU: copy out into registered host memory, allreduce there
  * (two-shot of our host back end, by the same processes), copy in.
@@ -58,7 +60,7 @@ struct board {
 };
 
 struct bench {
-    uint32_t ranks;
+    uint32_t ranks, gpus; /* rank r has GPU r modulo gpus, in the order of bus ids */
     double seconds, started_s;
     struct board *board;
 };
@@ -192,9 +194,12 @@ static void launch_staged(const struct rank *r, struct contender *c, const struc
 static void prepare(const struct rank *r, struct contender *c, uint64_t bytes, enum hop_type type,
                     const struct hop_copies_mix *mix)
 {
+    char names[RANKS_MOST][16];
     const char *devices[RANKS_MOST];
-    for (uint32_t i = 0; i < r->bench->ranks; i++)
-        devices[i] = c->way ? "gpu0" : "host0";
+    for (uint32_t i = 0; i < r->bench->ranks; i++) {
+        (void)snprintf(names[i], sizeof names[i], "gpu%u", i % r->bench->gpus);
+        devices[i] = c->way ? names[i] : "host0";
+    }
     struct hop_ranks ranks = {devices, r->bench->ranks};
     struct hop_collective_options collective = {.kind = HOP_COLLECTIVE_ALLREDUCE,
                                                 .algorithm = c->way ? c->way->algorithm : "two-shot",
@@ -437,7 +442,7 @@ static void measure_copy(const struct rank *r)
 
 static void begin(struct rank *r, struct hop_team *team, const struct bench *bench)
 {
-    struct hop_device_options options = {0};
+    struct hop_device_options options = {.index = hop_team_rank(team) % bench->gpus};
     struct hop_device_properties properties;
     *r = (struct rank){.bench = bench, .team = team, .rank = hop_team_rank(team)};
     must(CUDA->open(&options, &r->device, &diag));
@@ -526,6 +531,54 @@ static int types(struct hop_team *team, void *context)
     return all != 0;
 }
 
+/* ---- between two GPUs ---- */
+
+/* GB/s of the fastest of some launches, by the devices' own times; *via: how it went. */
+static double copy_between(struct hop_team *team, uint32_t from, uint32_t to, enum hop_copies copies, enum hop_via *via)
+{
+    enum { LAUNCHES = 5 };
+    char text[96];
+    struct hop_schedule *schedule;
+    struct hop_program *program;
+    const struct hop_measured_op *times;
+    struct hop_program_options options = {.device = "cuda", .copies = copies, .packet_bytes = 2 * MIB, .record = true};
+    double least_s = INFINITY;
+    int length = snprintf(text, sizeof text, "a: %u@gpu%u:x -> %u@gpu%u:y 64MiB", from, from, to, to);
+    must(hop_schedule_parse("pair", text, (size_t)length, &schedule, &diag));
+    must(hop_program_create(team, schedule, &options, &program, &diag));
+    for (int i = 0; i < LAUNCHES; i++) {
+        must(hop_program_run(program, &diag));
+        must(hop_program_times(program, &times, &diag));
+        least_s = i ? fmin(least_s, times[0].end_s - times[0].start_s) : least_s; /* the first one warms up */
+        *via = times[0].via;
+    }
+    hop_program_destroy(program);
+    hop_schedule_destroy(schedule);
+    return 64 * (double)MIB / least_s * 1e-9;
+}
+
+static int pairs(struct hop_team *team, void *context)
+{
+    const struct bench *bench = context;
+    for (uint32_t from = 0; from < bench->gpus; from++) {
+        for (uint32_t to = 0; to < bench->gpus; to++) {
+            enum hop_via straight, staged;
+            if (from == to)
+                continue;
+            double rate = copy_between(team, from, to, HOP_COPIES_PEER, &straight),
+                   through = copy_between(team, from, to, HOP_COPIES_STAGED, &staged);
+            if (hop_team_rank(team) != 0)
+                continue;
+            if (straight == HOP_VIA_STAGED)
+                printf("| gpu%u | gpu%u | no access | %.2f |\n", from, to, through);
+            else
+                printf("| gpu%u | gpu%u | %.2f | %.2f |\n", from, to, rate, through);
+            (void)fflush(stdout);
+        }
+    }
+    return 0;
+}
+
 static int run(struct bench *bench, hop_rank_body *body)
 {
     struct hop_launch_options options = {.ranks = bench->ranks, .timeout_s = 60};
@@ -540,19 +593,28 @@ static int run(struct bench *bench, hop_rank_body *body)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "table") == 0) {
-        struct bench bench = {.ranks = (uint32_t)strtoul(argv[2], NULL, 10), .seconds = strtod(argv[3], NULL)};
-        if (bench.ranks >= 1 && bench.ranks <= RANKS_MOST)
+    struct bench bench = {.gpus = argc > 2 ? (uint32_t)strtoul(argv[argc - 1], NULL, 10) : 1};
+    bool some = bench.gpus >= 1 && bench.gpus <= RANKS_MOST;
+    if (argc == 5 && strcmp(argv[1], "table") == 0) {
+        bench.ranks = (uint32_t)strtoul(argv[2], NULL, 10);
+        bench.seconds = strtod(argv[3], NULL);
+        if (some && bench.ranks >= 1 && bench.ranks <= RANKS_MOST)
             return run(&bench, table);
     }
-    if (argc == 2 && strcmp(argv[1], "types") == 0) {
-        struct bench bench = {.ranks = 5};
+    if (argc == 3 && some && strcmp(argv[1], "pairs") == 0) {
+        bench.ranks = bench.gpus;
+        printf("| from | to | GB/s straight | staged |\n|---|---|---|---|\n");
+        return run(&bench, pairs);
+    }
+    if (argc == 3 && some && strcmp(argv[1], "types") == 0) {
+        bench.ranks = 5;
         printf("5 processes, 100,003 elements\n\n| |");
         for (unsigned w = 0; w < WAYS; w++)
             printf(" %s |", ways[w].title);
         printf("\n|---|---|---|---|---|---|---|---|---|\n");
         return run(&bench, types);
     }
-    fprintf(stderr, "usage: gpu_allreduce table RANKS SECONDS | types   (1 to %d ranks)\n", RANKS_MOST);
+    fprintf(stderr, "usage: gpu_allreduce table RANKS SECONDS GPUS | types GPUS | pairs GPUS   (1 to %d each)\n",
+            RANKS_MOST);
     return 2;
 }

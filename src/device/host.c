@@ -73,7 +73,7 @@ static void host_properties(const struct hop_device *device, struct hop_device_p
     struct statvfs info;
     bool emulated = host->emulated;
     *properties = (struct hop_device_properties){
-        .copy_streams = host->copy_streams, .mapped = true, .immediate = !emulated, .timed = true};
+        .numa = -1, .copy_streams = host->copy_streams, .mapped = true, .immediate = !emulated, .timed = true};
     (void)snprintf(properties->name, sizeof properties->name, "%s", emulated ? "emulated" : "host");
     if (statvfs("/dev/shm", &info) == 0)
         properties->memory_bytes = (uint64_t)info.f_blocks * info.f_frsize;
