@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command: picks the subcommand. */
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 
 #include "tool.h"
 
@@ -20,7 +24,7 @@ static void usage(FILE *stream)
             "  hopcast predict -e 'gpu0 -> gpu2 300MiB; gpu1 -> gpu4 300MiB' --on t2\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     tool_watch_memory();
@@ -54,4 +58,43 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);
     fprintf(stderr, "; `hopcast --help` says what they do\n");
     return TOOL_BAD;
+}
+
+/* ---- a stack that is large enough ---- */
+
+enum { STACK_LEAST = 1 << 20, STACK = 8 << 20 };
+
+static struct {
+    ucontext_t here, there;
+    int argc, status;
+    char **argv;
+} call;
+
+static void run_there(void)
+{
+    call.status = run(call.argc, call.argv);
+}
+
+/* Where the limit (ulimit -s) allows less than the searches and libraries take, the command has a stack of its own, and
+ * so have its threads. */
+int main(int argc, char **argv)
+{
+    struct rlimit limit;
+    pthread_attr_t threads;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_LEAST)
+        return run(argc, argv);
+    if (pthread_getattr_default_np(&threads) == 0) {
+        (void)pthread_attr_setstacksize(&threads, STACK);
+        (void)pthread_setattr_default_np(&threads);
+        (void)pthread_attr_destroy(&threads);
+    }
+    void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED || getcontext(&call.there) != 0)
+        return run(argc, argv);
+    call.argc = argc;
+    call.argv = argv;
+    call.there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK};
+    call.there.uc_link = &call.here;
+    makecontext(&call.there, run_there, 0);
+    return swapcontext(&call.here, &call.there) == 0 ? call.status : run(argc, argv);
 }

@@ -166,35 +166,43 @@ static enum hop_status check_size(const struct hop_assign *problem, struct hop_d
                     items, places, N);
 }
 
-enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
-                                 struct hop_diag *diag)
+/* x: zeroed, too large for a stack. */
+static enum hop_status search(struct exact *x, const struct hop_assign *problem, uint32_t *place,
+                              struct hop_assigned *result, struct hop_diag *diag)
 {
-    enum hop_status status = check_size(problem, diag);
-    if (status != HOP_OK)
-        return status;
     struct hop_assign first = *problem; /* too short to be asked about */
     struct hop_assigned found;
     first.poll = NULL;
     if (problem->max_steps == 0 || problem->max_steps > FIRST_STEPS)
         first.max_steps = FIRST_STEPS;
-    struct exact x = {.problem = problem};
-    memcpy(x.best_place, place, problem->graph->count * sizeof *place);
-    status = hop_assign_exchange(&first, x.best_place, &found, diag);
-    if (status != HOP_OK)
-        return status;
-    hop_twins_find(problem, x.twin);
-    hop_small_make(problem, &x.small);
-    hop_small_sort(&x.small, &x.order);
+    x->problem = problem;
+    memcpy(x->best_place, place, problem->graph->count * sizeof *place);
+    HOP_CHECK(hop_assign_exchange(&first, x->best_place, &found, diag));
+    hop_twins_find(problem, x->twin);
+    hop_small_make(problem, &x->small);
+    hop_small_sort(&x->small, &x->order);
     struct hop_partial partial;
-    hop_partial_start(&x.small, &partial);
-    x.best = found.value;
-    x.steps = found.steps;
+    hop_partial_start(&x->small, &partial);
+    x->best = found.value;
+    x->steps = found.steps;
     if (!found.proved)
-        branch(&x, &partial, 0);
-    found = (struct hop_assigned){
-        .value = hop_assign_value(problem, x.best_place), .proved = !x.stopped, .stopped = x.stopped, .steps = x.steps};
-    found.bound = x.stopped ? hop_min(x.open[0], found.value) : found.value;
-    memcpy(place, x.best_place, problem->graph->count * sizeof *place);
+        branch(x, &partial, 0);
+    found = (struct hop_assigned){.value = hop_assign_value(problem, x->best_place),
+                                  .proved = !x->stopped,
+                                  .stopped = x->stopped,
+                                  .steps = x->steps};
+    found.bound = x->stopped ? hop_min(x->open[0], found.value) : found.value;
+    memcpy(place, x->best_place, problem->graph->count * sizeof *place);
     *result = found;
     return HOP_OK;
+}
+
+enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                 struct hop_diag *diag)
+{
+    HOP_CHECK(check_size(problem, diag));
+    struct exact *x = calloc(1, sizeof *x);
+    enum hop_status status = x ? search(x, problem, place, result, diag) : hop_fail_memory(diag);
+    free(x);
+    return status;
 }
