@@ -108,6 +108,16 @@ typedef int hop_rank_body(struct hop_team *team, void *context);
 HOP_API enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context,
                                    int *result, struct hop_diag *diag);
 
+/* Memory that every rank of this machine can work on where it is; all ranks of the team call it, each with a size of its
+ * own. What is bound and lies in it is not copied by the kernel. Zeroed. */
+HOP_API enum hop_status hop_team_allocate(struct hop_team *team, uint64_t bytes, void **address, struct hop_diag *diag);
+/* The same for memory that the caller has already: POSIX shared memory (shm_open) by its name, "/...", of at most 62
+ * characters, mapped at address from its beginning on. The name may go afterwards; the memory stays the caller's. */
+HOP_API enum hop_status hop_team_register(struct hop_team *team, const char *name, void *address, uint64_t bytes,
+                                          struct hop_diag *diag);
+/* Gives one of either back, by this rank's address; all ranks call it. No program may use it any more. */
+HOP_API enum hop_status hop_team_free(struct hop_team *team, void *address, struct hop_diag *diag);
+
 /* ---- programs ---- */
 
 struct hop_program;
@@ -138,6 +148,7 @@ struct hop_program_options {
         *machine; /* GPUs: whose devices the schedule names; where they have a PCI bus id, that says
                                          * which is meant. Else, and NULL: gpu3 is the fourth that the process sees, in
                                          * the order of bus ids */
+    bool bound;                  /* the caller's buffers lie in its own memory, each bound before the first launch */
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be
@@ -160,7 +171,37 @@ HOP_API enum hop_status hop_schedule_find_race(const struct hop_schedule *schedu
 
 /* This rank's buffers by index: name and size; false past the last. */
 HOP_API bool hop_program_buffer(const struct hop_program *program, uint32_t index, const char **name, uint64_t *bytes);
-/* Moves bytes between ordinary memory and one of them. */
+/* The index of the one of that name; UINT32_MAX: nothing touches such a buffer of this rank. */
+HOP_API uint32_t hop_program_find(const struct hop_program *program, const char *name);
+
+/* ---- the caller's own memory ---- */
+
+/* A program whose options say `bound` has no memory for the caller's buffers ("in", "out" and "data"; without
+ * `pipelined`, in a schedule that has none of these, all; see hop_program_binds): they are where this says, from the next launch on. Each rank binds its own,
+ * without asking others, as often as it likes between launches; of other ranks' programs and bindings it knows nothing.
+ *
+ * The memory stays the caller's. It begins at the address, is as long as hop_program_buffer says, and may lie anywhere
+ * and at any address, odd ones too. From hop_program_run's beginning to its return nobody else may change it, or read
+ * what it gets, and it stays mapped, readable and writable; between launches it may change, be freed or bound elsewhere.
+ * One buffer may not overlap another of the same program if either is written: to work in place is another schedule,
+ * whose buffer is "data".
+ *
+ * How others get there is the library's business: small buffers are copied into memory that ranks share and out of it,
+ * others are read and written in place, by threads of one process, or in memory of hop_team_allocate and
+ * hop_team_register; else the kernel copies between the processes (process_vm_readv), which they allow each other by
+ * prctl(PR_SET_PTRACER). Where it refuses, or the device is not the processor, they are copied like small ones:
+ * hop_program_note then says that it refuses, and why. */
+struct hop_binding {
+    uint32_t buffer; /* as in hop_program_buffer */
+    void *address;   /* NULL: only of a buffer without bytes */
+};
+/* All of them or, where it fails, none. */
+HOP_API enum hop_status hop_program_bind(struct hop_program *program, const struct hop_binding *bindings,
+                                         uint32_t count, struct hop_diag *diag);
+/* Whether a buffer is to be bound. */
+HOP_API bool hop_program_binds(const struct hop_program *program, uint32_t buffer);
+
+/* Moves bytes between ordinary memory and a buffer, bound or not. */
 HOP_API enum hop_status hop_program_write(struct hop_program *program, uint32_t buffer, uint64_t offset,
                                           const void *from, uint64_t bytes, struct hop_diag *diag);
 HOP_API enum hop_status hop_program_read(struct hop_program *program, uint32_t buffer, uint64_t offset, void *to,

@@ -140,7 +140,7 @@ static uint64_t hash_topology(const struct hop_topology *topology)
 static uint64_t hash_options(const struct hop_program_options *o)
 {
     uint64_t hash = 0;
-    mix(&hash, (uint64_t)o->copies << 2 | (uint64_t)o->pipelined << 1 | o->record);
+    mix(&hash, (uint64_t)o->copies << 2 | (uint64_t)o->pipelined << 1 | o->record | (uint64_t)o->bound << 8);
     mix(&hash, o->mix ? (uint64_t)o->mix->staged << 32 | o->mix->of : 0);
     mix(&hash, o->mix ? o->mix->packet_bytes : 0);
     mix(&hash, o->engines);
@@ -163,7 +163,7 @@ enum hop_status hop_program_agree(const struct hop_program *program, struct hop_
         {"device", device, true},
         {"emulated topology", hash_topology(o->emulate), true},
         {"packet size", o->packet_bytes, false},
-        {"way of running (copies, engines, emulated links, pipelined, recorded)", hash_options(o), true},
+        {"way of running (copies, engines, emulated links, pipelined, recorded, bound)", hash_options(o), true},
     };
     return hop_team_agree(program->team, items, HOP_COUNT(items), diag);
 }

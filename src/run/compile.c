@@ -167,7 +167,8 @@ static void wait_memory(struct hop_program *program, uint32_t op)
     for (uint32_t p = 0; p < run->reads + run->writes; p++) {
         const struct hop_run_buffer *buffer = &layout->buffers[layout->places[run->first + p].buffer];
         if (buffer->rank != program->team->rank && node_of[buffer->rank] == node_of[program->team->rank])
-            add_wait(program, buffer->scratch ? HOP_WAIT_LEFT : HOP_WAIT_ENTERED, buffer->rank, buffer->rank, false);
+            add_wait(program, buffer->scratch && !buffer->given ? HOP_WAIT_LEFT : HOP_WAIT_ENTERED, buffer->rank,
+                     buffer->rank, false);
     }
 }
 
@@ -189,7 +190,21 @@ static void add_waits(struct hop_program *program)
     }
 }
 
-/* Before it leaves, a rank waits for what others do with its memory, unless a step of its own waited for that. */
+/* Whether an operation touches a rank's memory; *filled: some of it where others than the rank write. */
+static bool touches(const struct hop_layout *layout, const struct hop_run_op *run, uint32_t rank, bool *filled)
+{
+    bool any = false;
+    *filled = false;
+    for (uint32_t p = 0; p < run->reads + run->writes; p++) {
+        const struct hop_run_buffer *buffer = &layout->buffers[layout->places[run->first + p].buffer];
+        any = any || buffer->rank == rank;
+        *filled = *filled || (buffer->rank == rank && buffer->filled);
+    }
+    return any;
+}
+
+/* Before it leaves, a rank waits for what others do with its memory, unless a step of its own waited for that. With many
+ * sets, where nobody else writes can wait until the set's turn comes again. */
 static void add_leave(struct hop_program *program)
 {
     const struct hop_layout *layout = &program->layout;
@@ -201,15 +216,17 @@ static void add_leave(struct hop_program *program)
             covered[layout->after[run->after_first + a]] = true;
     }
     program->first_leave = program->wait_count;
-    for (uint32_t i = 0; covered && i < layout->op_count; i++) {
-        const struct hop_run_op *run = &layout->ops[i];
-        bool touches = false;
-        for (uint32_t p = 0; p < run->reads + run->writes && !touches; p++)
-            touches = hop_layout_rank(layout, run, p) == rank;
-        if (touches && run->ends_at != rank && !covered[i] && !run->crosses && !run->relayed)
-            add_wait(program, HOP_WAIT_FLAG, program->flag_of[i], run->ends_at, false);
+    for (int later = 0; covered && later < 2; later++) {
+        for (uint32_t i = 0; i < layout->op_count; i++) {
+            const struct hop_run_op *run = &layout->ops[i];
+            bool filled, touched = touches(layout, run, rank, &filled), now = filled || program->sets <= 2;
+            if (touched && now == !later && run->ends_at != rank && !covered[i] && !run->crosses && !run->relayed)
+                add_wait(program, HOP_WAIT_FLAG, program->flag_of[i], run->ends_at, false);
+        }
+        if (!later)
+            program->leave_count = program->wait_count - program->first_leave;
     }
-    program->leave_count = program->wait_count - program->first_leave;
+    program->settle_count = program->wait_count - program->first_leave - program->leave_count;
 }
 
 void hop_program_compile(struct hop_program *program)

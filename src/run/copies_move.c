@@ -133,7 +133,7 @@ static void hear_leader(struct hop_program *program, struct flight *flight)
     if (flight->again && flight->mechanism == HOP_STAGED)
         stop_sending(program, flight);
     if (flight->again)
-        HOP_SHARED_TWICE(flight->step->places[program->launch & 1][1], flight->step->bytes,
+        HOP_SHARED_TWICE(hop_step_places(program, flight->step)[1], flight->step->bytes,
                          "a copy sent again another way: the bytes of one source, and its end waits for both");
     flight->assigned = true;
     flight->begun = false;

@@ -9,17 +9,21 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "run/bindings.h"
 #include "run/program.h"
 
 /* ---- waits ---- */
 
 static inline bool flag_reached(struct hop_program *program, const struct hop_run_wait *wait, uint64_t value)
 {
-    if (atomic_load_explicit(&program->flags[wait->index].value, memory_order_acquire) < value)
+    const struct hop_flag *flag = hop_program_flag(program, wait->index, program->launch);
+    if (atomic_load_explicit(&flag->value, memory_order_acquire) < value)
         return false;
     HOP_SHARED_HEAR();
-    program->known[wait->owner].entered = program->launch;
-    program->known[wait->owner].left = program->launch - 1;
+    if (program->known[wait->owner].entered < program->launch)
+        program->known[wait->owner].entered = program->launch;
+    if (program->known[wait->owner].left < program->launch - 1)
+        program->known[wait->owner].left = program->launch - 1;
     return true;
 }
 
@@ -32,14 +36,14 @@ static bool has_entered(struct hop_program *program, uint32_t rank)
     return *known >= program->launch;
 }
 
-/* The launch before last. */
+/* The launch that had this set before. */
 static bool has_left(struct hop_program *program, uint32_t rank)
 {
     uint64_t *known = &program->known[rank].left;
-    if (*known + 2 < program->launch)
+    if (*known + program->sets < program->launch)
         *known = atomic_load_explicit(&program->seats[program->team->local_of[rank]].left, memory_order_acquire);
     HOP_SHARED_HEAR();
-    return *known + 2 >= program->launch;
+    return *known + program->sets >= program->launch;
 }
 
 static bool is_met(struct hop_program *program, const struct hop_run_wait *wait)
@@ -93,13 +97,16 @@ static void say_begun(struct hop_program *program, struct hop_run_step *step)
 static void raise_begun(struct hop_program *program, const struct hop_run_step *step)
 {
     if (step->flag != HOP_NONE && step->kind != HOP_STEP_TAKE && step->kind != HOP_STEP_TAKE_RELAYED)
-        atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch, memory_order_release);
+        atomic_store_explicit(&hop_program_flag(program, step->flag, program->launch)->value, 2 * program->launch,
+                              memory_order_release);
 }
 
 static void begin_step(struct hop_program *program, struct hop_run_step *step)
 {
     bool queued = step->event && step->kind != HOP_STEP_CHOSEN, flies = queued;
     say_begun(program, step);
+    if (step->far)
+        hop_bound_resolve(program, step);
     if (!step->event)
         raise_begun(program, step);
     if (queued) {
@@ -209,6 +216,24 @@ static void go_round(struct hop_program *program)
 
 /* ---- a launch ---- */
 
+/* Who runs ahead waits here for those that still read what this launch's set had before. */
+static void settle(struct hop_program *program)
+{
+    uint64_t before = program->launch + 1 - program->sets;
+    struct hop_team_wait wait = {0};
+    for (uint32_t next = 0; program->launch >= program->sets && next < program->settle_count;) {
+        uint32_t index = program->waits[program->first_leave + program->leave_count + next].index;
+        const struct hop_flag *flag = hop_program_flag(program, index, before);
+        if (atomic_load_explicit(&flag->value, memory_order_acquire) > 2 * before) {
+            next++;
+        } else if (!hop_team_turn(program->team, &wait)) {
+            (void)hop_team_fail(program->team, &program->failure);
+            return;
+        }
+    }
+    HOP_SHARED_HEAR();
+}
+
 static void enter(struct hop_program *program)
 {
     program->launch++;
@@ -221,6 +246,8 @@ static void enter(struct hop_program *program)
         hop_relay_enter(program);
     if (program->copies)
         hop_copies_begin(program);
+    if (program->bound)
+        hop_bound_enter(program);
     struct hop_attendance *seat = &program->seats[program->team->local];
     program->origin_s = program->records || program->timed ? hop_now_s() : 0;
     seat->entered_s = program->origin_s;
@@ -244,10 +271,14 @@ enum hop_status hop_program_run(struct hop_program *program, struct hop_diag *di
         (void)hop_team_fail(program->team, &program->failure);
     if (!program->options.pipelined)
         (void)HOP_TRY(program, hop_team_barrier(program->team, &program->failure));
-    if (hop_program_is_fine(program)) {
+    if (hop_program_is_fine(program))
+        settle(program);
+    if (hop_program_is_fine(program))
         enter(program);
+    if (hop_program_is_fine(program))
         go_round(program);
-    }
+    if (program->bound && hop_program_is_fine(program))
+        hop_bound_leave(program);
     if (hop_program_is_fine(program)) {
         atomic_store_explicit(&program->seats[program->team->local].left, program->launch, memory_order_release);
         hop_team_do(program->team, NULL);

@@ -102,7 +102,7 @@ static uint32_t rank_of(struct making *m, uint32_t index, const struct hop_place
     return 0;
 }
 
-static bool is_callers(const char *name)
+bool hop_layout_is_callers(const char *name)
 {
     return strcmp(name, "in") == 0 || strcmp(name, "out") == 0 || strcmp(name, "data") == 0;
 }
@@ -119,8 +119,11 @@ static uint32_t find_buffer(struct making *m, uint32_t rank, const char *name, c
     if (!kept || !HOP_GROW(&layout->arena, layout->buffers, layout->buffer_count + 1u))
         return 0;
     layout->arena.failed = !hop_names_put(&m->names, kept, layout->buffer_count);
-    layout->buffers[layout->buffer_count] = (struct hop_run_buffer){
-        .rank = rank, .name = strchr(kept, ' ') + 1, .device = device, .scratch = !is_callers(name)};
+    layout->buffers[layout->buffer_count] = (struct hop_run_buffer){.rank = rank,
+                                                                    .name = strchr(kept, ' ') + 1,
+                                                                    .device = device,
+                                                                    .scratch = !hop_layout_is_callers(name),
+                                                                    .held = true};
     return layout->buffer_count++;
 }
 
@@ -146,6 +149,7 @@ static void add_place(struct making *m, uint32_t index, const struct hop_place *
     if (made.offset + bytes > buffer->bytes)
         buffer->bytes = made.offset + bytes;
     layout->places[layout->place_count++] = made;
+    buffer->written = buffer->written || writes;
 }
 
 /* A receive has no places of its own: its send's copy writes there. */
@@ -328,21 +332,30 @@ static void find_order(struct making *m)
 
 /* ---- all together ---- */
 
+enum hop_status hop_layout_arrange(struct hop_layout *layout, uint32_t sets, struct hop_diag *diag)
+{
+    memset(layout->rank_bytes, 0, ((size_t)layout->ranks + 1) * sizeof *layout->rank_bytes);
+    for (uint32_t b = 0; b < layout->buffer_count; b++) {
+        struct hop_run_buffer *buffer = &layout->buffers[b];
+        uint64_t *used = &layout->rank_bytes[buffer->rank],
+                 size = buffer->held ? (buffer->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : 0;
+        buffer->offset = *used;
+        buffer->stride = buffer->scratch ? size : 0;
+        *used += buffer->scratch ? sets * size : size;
+        if (*used > MEMORY_LIMIT)
+            return hop_fail(diag, HOP_ERR_LIMIT, "the buffers of rank %u would take more than 64 TiB", buffer->rank);
+    }
+    return HOP_OK;
+}
+
+/* Without pipelining nothing is scratch. */
 static void place_buffers(struct making *m, bool pipelined)
 {
     struct hop_layout *layout = m->layout;
-    for (uint32_t b = 0; b < layout->buffer_count && is_fine(m); b++) {
-        struct hop_run_buffer *buffer = &layout->buffers[b];
-        uint64_t *used = &layout->rank_bytes[buffer->rank],
-                 size = (buffer->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        buffer->scratch = buffer->scratch && pipelined;
-        buffer->offset = *used;
-        buffer->other = buffer->scratch ? size : 0;
-        *used += buffer->scratch ? 2 * size : size;
-        if (*used > MEMORY_LIMIT)
-            hop_failure_set(&m->failure, HOP_ERR_LIMIT, "the buffers of rank %u would take more than 64 TiB",
-                            buffer->rank);
-    }
+    for (uint32_t b = 0; b < layout->buffer_count && is_fine(m); b++)
+        layout->buffers[b].scratch = layout->buffers[b].scratch && pipelined;
+    if (is_fine(m))
+        m->failure.status = hop_layout_arrange(layout, pipelined ? 2 : 1, m->failure.diag);
 }
 
 static void make(struct making *m, bool pipelined)

@@ -9,14 +9,28 @@
 #include "base/base.h"
 #include "hopcast/run.h"
 
+/* Where a buffer's bytes are (bindings.c). */
+enum hop_buffer_kind {
+    HOP_BUFFER_PROGRAM, /* in the program's memory */
+    HOP_BUFFER_OWN,     /* the caller's, and nobody else touches it */
+    HOP_BUFFER_DIRECT,  /* the caller's, and others reach it there; `held`: or a window in the program's memory */
+    HOP_BUFFER_WINDOW   /* in the program's memory, copied from the caller's and to it in every launch */
+};
+
 struct hop_run_buffer {
     uint32_t rank;
     const char *name;   /* "in", "sum", ...; places without one: "send", "receive" */
     const char *device; /* of the first place that names it */
     uint64_t bytes;
     uint64_t offset; /* in its rank's memory */
-    uint64_t other;  /* from there to its second set; 0: it has one only */
-    bool scratch;
+    uint64_t stride; /* from there to its next set; 0: it has one only */
+    bool scratch;    /* sets are used by turns */
+    bool callers;    /* the caller's memory */
+    bool held;       /* it has room in the program's memory */
+    uint8_t kind;
+    bool given;           /* callers: bytes of it are read that no operation has written before */
+    bool written, shared; /* some operation writes it; another rank than its own touches it */
+    bool filled;          /* another rank than its own writes it */
 };
 
 struct hop_run_place {
@@ -55,6 +69,9 @@ struct hop_layout {
 /* pipelined: buffers other than in, out and data are scratch and doubled. */
 enum hop_status hop_layout_create(const struct hop_schedule *schedule, bool pipelined, struct hop_layout *layout,
                                   struct hop_diag *diag);
+/* Gives each buffer its place in its rank's memory, scratch in so many sets. Made again where kinds of buffers change. */
+enum hop_status hop_layout_arrange(struct hop_layout *layout, uint32_t sets, struct hop_diag *diag);
+bool hop_layout_is_callers(const char *name); /* in, out and data */
 void hop_layout_finish(struct hop_layout *layout);
 /* Which machine each rank is on. Refused: what reaches for the memory of another machine and is no copy. */
 enum hop_status hop_layout_place(struct hop_layout *layout, const uint32_t *node_of, struct hop_diag *diag);

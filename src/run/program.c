@@ -2,6 +2,7 @@
 /* Program: a schedule made ready to be run again and again by a team, and taken apart again; its buffers. */
 #include <math.h>
 
+#include "run/bindings.h"
 #include "run/emulate.h"
 #include "run/program.h"
 
@@ -83,6 +84,7 @@ static void build(struct hop_program *program)
     hop_program_reach(program);
     hop_copies_create(program);
     hop_program_find_fault(program);
+    hop_bound_plan(program);
     hop_program_compile(program);
     hop_team_expect(team, longest_pause_s(program));
     hop_tiny_find(program);
@@ -188,6 +190,7 @@ void hop_program_destroy(struct hop_program *program)
     hop_arena_finish(&program->arena);
     hop_numa_release(&program->binding);
     free(program->staging);
+    free(program->bounce);
     free(program);
 }
 
@@ -218,17 +221,56 @@ bool hop_program_buffer(const struct hop_program *program, uint32_t index, const
     return true;
 }
 
+uint32_t hop_program_find(const struct hop_program *program, const char *name)
+{
+    const char *known;
+    uint64_t bytes;
+    for (uint32_t b = 0; hop_program_buffer(program, b, &known, &bytes); b++) {
+        if (strcmp(known, name) == 0)
+            return b;
+    }
+    return UINT32_MAX;
+}
+
+bool hop_program_binds(const struct hop_program *program, uint32_t index)
+{
+    const struct hop_run_buffer *buffer = find_buffer(program, index);
+    return buffer && buffer->callers;
+}
+
+enum hop_status hop_program_bind(struct hop_program *program, const struct hop_binding *bindings, uint32_t count,
+                                 struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_run_buffer *buffer = find_buffer(program, bindings[i].buffer);
+        if (!buffer || !buffer->callers)
+            return hop_fail(diag, HOP_ERR_INVALID, "buffer %u of rank %u is not the caller's to bind\n%s",
+                            bindings[i].buffer, program->team->rank,
+                            program->bound ? "one of which hop_program_binds says so"
+                                           : "a program whose options say bound");
+    }
+    return hop_bound_set(program, bindings, count, find_buffer, diag);
+}
+
 void *hop_program_address(const struct hop_program *program, uint32_t index)
 {
     const struct hop_run_buffer *buffer = find_buffer(program, index);
+    if (buffer && buffer->callers)
+        return hop_bound_address(program, buffer);
     return buffer && program->mapped ? (char *)program->memory + buffer->offset : NULL;
 }
 
 enum hop_status hop_program_move(struct hop_program *program, const struct hop_run_buffer *buffer, uint64_t offset,
                                  void *to, const void *from, uint64_t bytes, struct hop_diag *diag)
 {
-    char *own = (char *)program->memory + buffer->offset + offset;
-    struct hop_device_copy copy = {to ? to : own, from ? from : own, bytes, HOP_NO_WAY, NULL};
+    char *own = buffer->callers ? hop_bound_address(program, buffer) : (char *)program->memory + buffer->offset;
+    struct hop_device_copy copy = {to ? to : own + offset, from ? from : own + offset, bytes, HOP_NO_WAY, NULL};
+    if (bytes && buffer->callers && !own)
+        return hop_bound_missing(program, buffer, diag);
+    if (bytes && buffer->callers) {
+        memmove(to ? to : own + offset, from ? from : own + offset, bytes);
+        return HOP_OK;
+    }
     return bytes ? program->ops->copy(program->device, HOP_STREAM_NOW, &copy, diag) : HOP_OK;
 }
 

@@ -17,7 +17,8 @@
  * Memory that ranks share is used again launch after launch. Before a rank touches another one's:
  *
  *     in, out, data   the owner has entered this launch (`ENTERED`)
- *     scratch         the owner has left the launch before last, of which this set of the two was (`LEFT`)
+ *     scratch         the owner has left the launch before last, of which this set of the two was (`LEFT`); of
+ *                     small programs on the caller's memory there are more sets (bindings.h)
  *
  * and a rank leaves once everything that touches its memory has ended.
  */
@@ -30,10 +31,10 @@
 #include "run/layout.h"
 #include "run/team.h"
 
-enum { HOP_TINY_BYTES = 24 };
+enum { HOP_TINY_BYTES = 56, HOP_SETS_MOST = 64 };
 struct hop_flag {
     _Alignas(64) atomic_uint_fast64_t value;
-    char tiny[2][HOP_TINY_BYTES]; /* tiny.c: for even and odd launches */
+    char tiny[HOP_TINY_BYTES]; /* tiny.c */
 };
 
 struct hop_attendance {
@@ -53,7 +54,7 @@ enum hop_wait_kind {
     HOP_WAIT_FLAG,       /* an operation of another rank has ended */
     HOP_WAIT_FLAG_BEGUN,
     HOP_WAIT_ENTERED, /* a rank is in this launch */
-    HOP_WAIT_LEFT     /* a rank has left the launch before last */
+    HOP_WAIT_LEFT     /* a rank has left the launch that had this launch's set of memory before */
 };
 
 struct hop_run_wait {
@@ -88,7 +89,8 @@ struct hop_run_step {
     uint32_t ways[3];        /* emulated: by enum HOP_LEG_PEER ... of emulate.h */
     uint64_t packet_bytes;   /* staged */
     double at_s, duration_s; /* by the clock on the wall */
-    void **places[2]; /* for even and odd launches: what it reads, then what it writes */
+    void **places;           /* for each set: what it reads, then what it writes */
+    long *far; /* NULL: no caller's memory is among them; else of each place the process that has it; 0: this one */
     uint32_t reads, writes;
     struct hop_event *event; /* queued */
     /* of the running launch */
@@ -132,7 +134,7 @@ struct hop_program {
 
     struct hop_shared shared; /* of the program, on this machine */
     struct hop_attendance *seats; /* per local rank */
-    struct hop_flag *flags;
+    struct hop_flag *flags;       /* for each set: flag_count */
     struct hop_program_record *records;
     struct hop_device_handle *handles; /* of flags' events */
     uint32_t flag_count;
@@ -146,6 +148,10 @@ struct hop_program {
     uint32_t *queues[HOP_QUEUES + 1]; /* steps; the last: those in no queue */
     uint32_t queue_count[HOP_QUEUES + 1], queue_next[HOP_QUEUES + 1];
     uint32_t first_leave, leave_count; /* waits before leaving */
+    uint32_t settle_count;             /* behind these: waits before this launch's set is used again */
+    uint32_t sets;                     /* of scratch, windows and flags, used by turns; a power of two */
+    struct hop_bound *bound;           /* bindings.c; NULL: no buffer is the caller's */
+    char *bounce;                      /* NULL, or HOP_BOUNCE_BYTES for what is not where this process can work on it */
     uint32_t *flying;                  /* steps begun, not ended */
     uint32_t flying_count;
     struct {
@@ -194,6 +200,17 @@ static inline double hop_program_wall_s(const struct hop_program *program, doubl
     return program->emulator ? seconds * program->options.slower : seconds;
 }
 
+static inline struct hop_flag *hop_program_flag(const struct hop_program *program, uint32_t index, uint64_t launch)
+{
+    return &program->flags[(launch & (program->sets - 1)) * program->flag_count + index];
+}
+
+/* Of the running launch. */
+static inline void **hop_step_places(const struct hop_program *program, const struct hop_run_step *step)
+{
+    return step->places + (program->launch & (program->sets - 1)) * (step->reads + step->writes);
+}
+
 static inline void hop_flag_raise(struct hop_flag *flag, uint64_t value)
 {
     uint64_t old = atomic_load_explicit(&flag->value, memory_order_relaxed);
@@ -235,15 +252,13 @@ uint64_t hop_program_packet(const struct hop_program *program, uint32_t op);
 /* Whether it runs on a device's streams, so that its flag may come before its end. */
 bool hop_program_is_queued(const struct hop_program *program, uint32_t op);
 
-/* tiny.c: finds tiny copies, once flags are numbered. Where bytes lie beside a flag; NULL: they do not. */
+/* tiny.c: finds tiny copies, once flags are numbered. */
 void hop_tiny_find(struct hop_program *program);
-void *hop_tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes,
-                       int parity);
+/* Where the p-th place of an operation lies in the program's memory, beside a flag maybe; NULL: it is not mapped here. */
+void *hop_program_place(const struct hop_program *program, uint32_t op, uint32_t p, uint64_t launch);
 
 /* program_share.c: memory, flags and events of the other ranks of this machine; all of them at once. */
 void hop_program_share(struct hop_program *program);
-/* Where the p-th place of an operation lies, in even and odd launches; NULL: in memory that is not mapped here. */
-void *hop_program_place(const struct hop_program *program, uint32_t op, uint32_t p, int parity);
 
 /* relay.c: copies that two ranks of a machine do, the one whose device has the bytes and the one whose device gets them,
  * through memory of the host. A copy whose mechanism is chosen while it runs goes on while it is wanted. */

@@ -2,6 +2,7 @@
 /* What the ranks of a machine share before a program can run: flags, memory, staging, events; and where all that lies. */
 #include <stdio.h>
 
+#include "run/bindings.h"
 #include "run/copies_state.h"
 #include "run/program.h"
 
@@ -10,10 +11,11 @@
 static void share_flags(struct hop_program *program)
 {
     size_t seats = program->team->local_size * sizeof(struct hop_attendance),
-           flags = program->flag_count * sizeof(struct hop_flag);
+           flags = (size_t)program->sets * program->flag_count * sizeof(struct hop_flag);
     size_t records = program->options.record ? program->layout.op_count * sizeof(struct hop_program_record) : 0;
     size_t handles = program->immediate ? 0 : program->flag_count * sizeof(struct hop_device_handle);
-    size_t size = seats + flags + records + handles + hop_copies_shared_size(program);
+    size_t words = hop_copies_shared_size(program), bindings = hop_bound_shared_size(program);
+    size_t size = seats + flags + bindings + records + handles + words;
     if (program->team->local == 0)
         (void)HOP_TRY(program, hop_shared_create(size, &program->shared, &program->failure));
     if (!HOP_TEAM(program, hop_team_share, &program->shared))
@@ -21,10 +23,14 @@ static void share_flags(struct hop_program *program)
     char *at = program->shared.memory;
     program->seats = (struct hop_attendance *)(void *)at;
     program->flags = (struct hop_flag *)(void *)(at + seats);
-    program->handles = handles ? (struct hop_device_handle *)(void *)(at + seats + flags) : NULL;
-    program->records = records ? (struct hop_program_record *)(void *)(at + seats + flags + handles) : NULL;
+    at += seats + flags;
+    if (program->bound)
+        program->bound->published = (struct hop_published *)(void *)at;
+    at += bindings;
+    program->handles = handles ? (struct hop_device_handle *)(void *)at : NULL;
+    program->records = records ? (struct hop_program_record *)(void *)(at + handles) : NULL;
     if (program->copies)
-        program->copies->words = (word *)(void *)(at + seats + flags + handles + records);
+        program->copies->words = (word *)(void *)(at + handles + records);
 }
 
 /* ---- memory ---- */
@@ -178,26 +184,16 @@ static void share_events(struct hop_program *program)
 
 /* ---- addresses ---- */
 
-void *hop_program_place(const struct hop_program *program, uint32_t op, uint32_t p, int parity)
-{
-    const struct hop_run_place *place = &program->layout.places[program->layout.ops[op].first + p];
-    const struct hop_run_buffer *buffer = &program->layout.buffers[place->buffer];
-    char *base = program->bases[buffer->rank];
-    void *tiny = hop_tiny_address(program, place, hop_schedule_op(program->schedule, op)->bytes, parity);
-    return tiny || !base ? tiny : base + buffer->offset + (parity ? buffer->other : 0) + place->offset;
-}
-
 static void find_addresses(struct hop_program *program)
 {
     uint32_t copies = 0;
     for (uint32_t s = 0; s < program->step_count; s++) {
         struct hop_run_step *step = &program->steps[s];
         const struct hop_run_op *run = &program->layout.ops[step->op];
-        for (int parity = 0; parity < 2; parity++) {
-            step->places[parity] = hop_program_alloc(program, run->reads + run->writes, sizeof(void *));
-            for (uint32_t p = 0; hop_program_is_fine(program) && p < run->reads + run->writes; p++)
-                step->places[parity][p] = hop_program_place(program, step->op, p, parity);
-        }
+        uint32_t count = run->reads + run->writes;
+        step->places = hop_program_alloc(program, (size_t)program->sets * count, sizeof(void *));
+        for (uint32_t i = 0; hop_program_is_fine(program) && i < program->sets * count; i++)
+            step->places[i] = hop_program_place(program, step->op, i % count, i / count);
         if (step->queue == HOP_QUEUE_COPY && !program->immediate &&
             step->kind != HOP_STEP_STAGED) /* whose packets take stream 0 */
             step->stream = copies++ % (step->kind == HOP_STEP_CHOSEN && program->copy_streams > 1 && program->mapped
@@ -213,6 +209,7 @@ void hop_program_share(struct hop_program *program)
     share_flags(program);
     share_memory(program);
     find_addresses(program);
+    hop_bound_create(program);
     make_staging(program);
     share_events(program);
 }

@@ -236,7 +236,7 @@ static void queue_packet(struct hop_program *program, struct sending *sending)
     uint64_t rest = hop_schedule_op(program->schedule, sending->op)->bytes - sending->moved,
              most = hop_program_packet(program, sending->op);
     *slot = (struct slot){program->launch, sending->moved, rest < most ? rest : most, sending->op, 0, 0};
-    const char *from = hop_program_place(program, sending->op, 0, program->launch & 1);
+    const char *from = hop_program_place(program, sending->op, 0, program->launch);
     struct hop_device_copy copy = {.to = end->data + place * end->packet_bytes,
                                    .from = from + sending->moved,
                                    .bytes = slot->bytes,
@@ -312,7 +312,7 @@ static void queue_taking(struct hop_program *program, struct end *end)
     uint32_t to = program->layout.ops[slot->op].reads;
     end->thrown[place] = step && step->ended >= slot->launch;
     if (!end->thrown[place]) {
-        char *at = hop_program_place(program, slot->op, to, slot->launch & 1);
+        char *at = hop_program_place(program, slot->op, to, slot->launch);
         struct hop_device_copy copy = {.to = at + slot->at,
                                        .from = end->data + place * end->packet_bytes,
                                        .bytes = slot->bytes,

@@ -110,7 +110,7 @@ void hop_remote_tell(struct hop_program *program, uint32_t op, bool begun)
 void hop_remote_send(struct hop_program *program, const struct hop_run_step *step)
 {
     char *letter = program->remote->letter;
-    const char *from = step->places[program->launch & 1][0];
+    const char *from = hop_step_places(program, step)[0];
     uint64_t at = 0;
     do {
         uint64_t bytes = step->bytes - at < PIECE_BYTES ? step->bytes - at : PIECE_BYTES;
@@ -135,7 +135,7 @@ static void take(struct hop_program *program, const struct heading *heading, con
                        program->team->rank);
         return;
     }
-    struct hop_device_copy copy = {(char *)step->places[program->launch & 1][1] + heading->offset, piece, bytes,
+    struct hop_device_copy copy = {(char *)hop_step_places(program, step)[1] + heading->offset, piece, bytes,
                                    HOP_NO_WAY, NULL};
     if (bytes)
         (void)HOP_DEVICE(program, copy, HOP_STREAM_NOW, &copy);
@@ -167,7 +167,7 @@ void hop_remote_progress(struct hop_program *program, bool *moved)
         if (now && heading.kind == LETTER_DATA)
             take(program, &heading, message.bytes + sizeof heading, message.size_bytes - sizeof heading);
         else if (now && program->flag_of[heading.op] != HOP_NONE)
-            hop_flag_raise(&program->flags[program->flag_of[heading.op]],
+            hop_flag_raise(hop_program_flag(program, program->flag_of[heading.op], heading.launch),
                            2 * heading.launch + (heading.kind == LETTER_ENDED));
         free(message.bytes);
         *moved = true;

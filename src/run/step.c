@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "run/emulate.h"
 #include "run/program.h"
+#include "run/kernel_copy.h"
 
 #define PIECE_BYTES (UINT64_C(64) << 20) /* of immediate work, between two beats: a longer one would pass for a loss */
 
@@ -60,16 +61,30 @@ void hop_step_end(struct hop_program *program, struct hop_run_step *step)
         return;
     HOP_SHARED_TELL();
     if (step->flag != HOP_NONE)
-        atomic_store_explicit(&program->flags[step->flag].value, 2 * program->launch + 1, memory_order_release);
+        atomic_store_explicit(&hop_program_flag(program, step->flag, program->launch)->value, 2 * program->launch + 1,
+                              memory_order_release);
     if (program->remote)
         hop_remote_tell(program, step->op, false);
 }
 
 /* ---- copies ---- */
 
+/* Of two places of a step, or one and memory here (HOP_NONE), by the device or, from another process, by the kernel. */
+static void carry(struct hop_program *program, const struct hop_run_step *step, unsigned stream, uint32_t to,
+                  uint32_t from, const struct hop_device_copy *copy)
+{
+    long to_pid = step->far && to != HOP_NONE ? step->far[to] : 0,
+         from_pid = step->far && from != HOP_NONE ? step->far[from] : 0;
+    const struct hop_kernel_place target = {copy->to, to_pid}, source = {(char *)(uintptr_t)copy->from, from_pid};
+    if (to_pid || from_pid)
+        hop_kernel_copy(program, target, source, copy->bytes);
+    else
+        (void)HOP_DEVICE(program, copy, stream, copy);
+}
+
 void hop_step_copy(struct hop_program *program, struct hop_run_step *step)
 {
-    void **places = step->places[program->launch & 1];
+    void **places = hop_step_places(program, step);
     bool now = step->stream == HOP_STREAM_NOW;
     struct hop_device_copy copy = {.way = step->ways[HOP_LEG_PEER], .span_s = program->spans ? step->span_s : NULL};
     uint64_t at = 0;
@@ -79,7 +94,7 @@ void hop_step_copy(struct hop_program *program, struct hop_run_step *step)
         copy.from = (const char *)places[0] + at;
         copy.to = (char *)places[1] + at;
         if (copy.bytes || program->spans)
-            (void)HOP_DEVICE(program, copy, step->stream, &copy);
+            carry(program, step, step->stream, 1, 0, &copy);
         if (now)
             hop_team_beat(program->team);
         at += copy.bytes;
@@ -91,7 +106,7 @@ void hop_step_copy(struct hop_program *program, struct hop_run_step *step)
 uint64_t hop_step_packet(struct hop_program *program, struct hop_run_step *step, uint64_t at, unsigned slot,
                          unsigned in, unsigned out)
 {
-    void **places = step->places[program->launch & 1];
+    void **places = hop_step_places(program, step);
     struct hop_event *there = program->staging_events[slot], *left = program->staging_events[2 + slot];
     char *staging = (char *)program->staging + slot * program->slot_bytes;
     uint64_t rest = step->bytes - at, bytes = rest < step->packet_bytes ? rest : step->packet_bytes;
@@ -103,11 +118,11 @@ uint64_t hop_step_packet(struct hop_program *program, struct hop_run_step *step,
     if (in != out)
         (void)HOP_DEVICE(program, await, in, left);
     if (bytes || in != out)
-        (void)HOP_DEVICE(program, copy, in, &read);
+        carry(program, step, in, HOP_NONE, 0, &read);
     if (in != out && HOP_DEVICE(program, record, in, there))
         (void)HOP_DEVICE(program, await, out, there);
     if (bytes || in != out)
-        (void)HOP_DEVICE(program, copy, out, &write);
+        carry(program, step, out, 1, HOP_NONE, &write);
     if (out != HOP_STREAM_NOW)
         (void)HOP_DEVICE(program, record, out, left);
     return bytes;
@@ -128,12 +143,60 @@ static void copy_staged(struct hop_program *program, struct hop_run_step *step)
 
 /* ---- reductions ---- */
 
+/* Of places that this process cannot work on: they are in another one, or not aligned to the element. */
+static bool is_apart(const struct hop_run_step *step, void *const *places, uint32_t p, uint64_t width)
+{
+    return step->far[p] != 0 || (uintptr_t)places[p] % width != 0;
+}
+
+/* In pieces that are brought to memory of this rank and from there; the first output that can be worked on is where the
+ * others get theirs from. */
+static void reduce_apart(struct hop_program *program, struct hop_run_step *step, struct hop_reduction *work)
+{
+    void **places = hop_step_places(program, step), *here[HOP_REDUCTION_PLACES], *result;
+    uint64_t width = hop_type_bytes(work->type), most = HOP_BOUNCE_BYTES / 2 / (step->reads + 1) / 64 * 64;
+    uint32_t direct = step->reads;
+    while (direct < step->reads + step->writes && is_apart(step, places, direct, width))
+        direct++;
+    work->inputs = (const void *const *)here;
+    work->outputs = &result;
+    work->output_count = 1;
+    for (uint64_t at = 0, bytes; at < step->bytes && hop_program_is_fine(program); at += bytes) {
+        bytes = step->bytes - at < most ? step->bytes - at : most;
+        for (uint32_t p = 0; p < step->reads; p++) {
+            const struct hop_kernel_place from = {(char *)places[p] + at, step->far[p]},
+                                         to = {program->bounce + (p + 1) * most, 0};
+            bool apart = is_apart(step, places, p, width);
+            here[p] = apart ? to.address : from.address;
+            if (apart)
+                hop_kernel_copy(program, to, from, bytes);
+        }
+        result = direct < step->reads + step->writes ? (char *)places[direct] + at : program->bounce;
+        work->count = bytes / width;
+        (void)HOP_DEVICE(program, reduce, step->stream, work);
+        for (uint32_t p = step->reads; p < step->reads + step->writes; p++) {
+            const struct hop_kernel_place to = {(char *)places[p] + at, step->far[p]}, from = {result, 0};
+            if (p != direct)
+                hop_kernel_copy(program, to, from, bytes);
+        }
+        hop_team_beat(program->team);
+    }
+}
+
+static bool has_apart(const struct hop_program *program, const struct hop_run_step *step, uint64_t width)
+{
+    bool any = false;
+    for (uint32_t p = 0; step->far && p < step->reads + step->writes && !any; p++)
+        any = is_apart(step, hop_step_places(program, step), p, width);
+    return any;
+}
+
 /* In pieces on this thread, whole on a stream; there between two copies of nothing, where the stream is to say when it
  * was. */
 static void reduce(struct hop_program *program, struct hop_run_step *step)
 {
     const struct hop_op *op = hop_schedule_op(program->schedule, step->op);
-    void **places = step->places[program->launch & 1], *moved[2 * HOP_REDUCTION_PLACES];
+    void **places = hop_step_places(program, step), *moved[2 * HOP_REDUCTION_PLACES];
     uint64_t piece = step->stream == HOP_STREAM_NOW ? PIECE_BYTES : UINT64_MAX;
     struct hop_reduction work = {.reduce = op->reduce,
                                  .type = op->type,
@@ -142,6 +205,10 @@ static void reduce(struct hop_program *program, struct hop_run_step *step)
                                  .input_count = step->reads,
                                  .output_count = step->writes};
     struct hop_device_copy mark = {.way = HOP_NO_WAY, .span_s = step->legs_s[0]};
+    if (has_apart(program, step, hop_type_bytes(op->type))) {
+        reduce_apart(program, step, &work);
+        return;
+    }
     if (program->spans)
         (void)HOP_DEVICE(program, copy, step->stream, &mark);
     for (uint64_t at = 0, bytes; at < step->bytes && hop_program_is_fine(program); at += bytes) {

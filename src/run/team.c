@@ -110,7 +110,8 @@ static struct hop_team *new_team(uint32_t rank, uint32_t size)
     team->local_of = calloc(size, sizeof *team->local_of);
     team->rank_of = calloc(size, sizeof *team->rank_of);
     team->watches = calloc(size, sizeof *team->watches);
-    if (team->node_of && team->local_of && team->rank_of && team->watches)
+    team->far_pid = calloc(size, sizeof *team->far_pid);
+    if (team->node_of && team->local_of && team->rank_of && team->watches && team->far_pid)
         return team;
     hop_team_destroy(team);
     return NULL;
@@ -288,6 +289,8 @@ void hop_team_destroy(struct hop_team *team)
     free(team->local_of);
     free(team->rank_of);
     free(team->watches);
+    free(team->far_pid);
+    hop_regions_finish(team);
     free(team);
 }
 

@@ -84,6 +84,11 @@ struct hop_team {
     bool attends;    /* waits for messages, a barrier by them included */
     unsigned round;
     uint32_t programs; /* made so far: names of messages */
+    bool asked, reaches;        /* kernel_copy.c: whether ranks of this machine read each other's memory */
+    char unreached[256];        /* why they do not */
+    long *far_pid;              /* per local rank; 0: of this process */
+    struct hop_region *regions; /* regions.c */
+    uint32_t region_count;
 };
 
 /* Tags of messages between machines. */
@@ -117,6 +122,17 @@ static inline struct hop_team_member *hop_team_self(struct hop_team *team)
 {
     return &team->board->members[team->local];
 }
+
+/* ---- memory that all ranks of the machine have mapped (regions.c) ---- */
+
+struct hop_region {
+    struct hop_shared *parts; /* per local rank; NULL: given back */
+    char *own;                /* where the caller has this rank's part, which may be mapped a second time */
+    uint64_t bytes;
+};
+/* The region that has all of these bytes, plus one; 0: none has. */
+uint32_t hop_region_of(const struct hop_team *team, const char *address, uint64_t bytes);
+void hop_regions_finish(struct hop_team *team);
 
 /* ---- waiting (wait.c) ---- */
 

@@ -2,7 +2,7 @@
 /*
  * Tiny copies: what a few bytes bring to another rank's scratch lies beside the flag that says so, in one cache line.
  *
- *     flag | of even launches | of odd launches
+ *     flag | bytes         (for each set)
  *
  * A cache line that goes from one processor to another is most of what such a copy takes; so it is one instead of two.
  * Only addresses change: whoever reads the bytes reads them there. That suits bytes of scratch that one copy writes,
@@ -48,7 +48,8 @@ static bool is_tiny(const struct hop_program *program, uint32_t op)
 {
     if (hop_schedule_op(program->schedule, op)->kind != HOP_OP_COPY || bytes_of(program, op) == 0 ||
         bytes_of(program, op) > HOP_TINY_BYTES || program->flag_of[op] == HOP_NONE ||
-        !program->layout.buffers[written(program, op)->buffer].scratch)
+        !program->layout.buffers[written(program, op)->buffer].scratch ||
+        program->layout.buffers[written(program, op)->buffer].given)
         return false;
     bool fine = true;
     for (uint32_t i = 0; i < program->layout.op_count && fine; i++)
@@ -68,13 +69,24 @@ void hop_tiny_find(struct hop_program *program)
     }
 }
 
-void *hop_tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes, int parity)
+static void *tiny_address(const struct hop_program *program, const struct hop_run_place *place, uint64_t bytes,
+                          uint32_t set)
 {
     for (uint32_t t = 0; t < program->tiny_count; t++) {
         uint32_t op = program->tiny[t];
         const struct hop_run_place *to = written(program, op);
         if (bytes > 0 && is_inside(place, bytes, to, bytes_of(program, op)))
-            return program->flags[program->flag_of[op]].tiny[parity] + (place->offset - to->offset);
+            return hop_program_flag(program, program->flag_of[op], set)->tiny + (place->offset - to->offset);
     }
     return NULL;
+}
+
+void *hop_program_place(const struct hop_program *program, uint32_t op, uint32_t p, uint64_t launch)
+{
+    const struct hop_run_place *place = &program->layout.places[program->layout.ops[op].first + p];
+    const struct hop_run_buffer *buffer = &program->layout.buffers[place->buffer];
+    uint64_t set = launch & (program->sets - 1);
+    char *base = program->bases[buffer->rank];
+    void *tiny = tiny_address(program, place, bytes_of(program, op), set);
+    return tiny || !base ? tiny : base + buffer->offset + set * buffer->stride + place->offset;
 }

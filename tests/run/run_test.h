@@ -266,13 +266,10 @@ static inline int64_t expected(const struct wanted *w, uint64_t seed, uint32_t r
 
 static inline uint32_t find_plan_buffer(const struct hop_program *program, const char *name, uint64_t *bytes)
 {
-    const char *known;
-    for (uint32_t b = 0; hop_program_buffer(program, b, &known, bytes); b++) {
-        if (strcmp(known, name) == 0)
-            return b;
-    }
+    uint32_t buffer = hop_program_find(program, name);
     *bytes = 0; /* nothing touches it */
-    return 0;
+    (void)hop_program_buffer(program, buffer, &name, bytes);
+    return buffer;
 }
 
 /* A program's buffer is as long as what the schedule touches; what is behind that stays as it is in `image`. */
@@ -297,6 +294,7 @@ static inline enum hop_status read_image(struct hop_program *program, const char
 struct images {
     unsigned char *in, *out; /* in place: the same memory */
     uint64_t in_bytes, out_bytes;
+    uint32_t skew; /* bytes that they begin off what is aligned */
 };
 
 /* What the rank puts in, and rubbish where its results go. */
@@ -306,10 +304,13 @@ static inline bool make_images(struct images *images, const struct wanted *w, ui
     uint64_t out = (out_begins(w, r) + gets(w, r)) * width, both = in > out ? in : out;
     images->in_bytes = w->in_place ? both : in;
     images->out_bytes = w->in_place ? both : out;
-    images->in = malloc(images->in_bytes + 1);
-    images->out = w->in_place ? images->in : malloc(images->out_bytes + 1);
+    images->skew = seed % 3 == 1 ? 1 + (uint32_t)(seed + r) % 8 : 0;
+    images->in = malloc(images->in_bytes + 16);
+    images->out = w->in_place ? images->in : malloc(images->out_bytes + 16);
     if (!images->in || !images->out)
         return false;
+    images->in += images->skew;
+    images->out += images->skew;
     memset(images->in, 0xa5, images->in_bytes);
     memset(images->out, 0x5a, images->out_bytes);
     for (uint64_t i = 0; i < puts_in(w, r); i++)
@@ -319,14 +320,27 @@ static inline bool make_images(struct images *images, const struct wanted *w, ui
 
 static inline void free_images(const struct wanted *w, struct images *images)
 {
-    free(images->in);
+    free(images->in - images->skew);
     if (!w->in_place)
-        free(images->out);
+        free(images->out - images->skew);
+}
+
+/* The program works on the images themselves. */
+static inline enum hop_status bind_images(struct hop_program *program, bool in_place, const struct images *images,
+                                          struct hop_diag *diag)
+{
+    struct hop_binding bindings[2];
+    uint32_t count = 0;
+    if (hop_program_find(program, in_place ? "data" : "in") != UINT32_MAX)
+        bindings[count++] = (struct hop_binding){hop_program_find(program, in_place ? "data" : "in"), images->in};
+    if (!in_place && hop_program_find(program, "out") != UINT32_MAX)
+        bindings[count++] = (struct hop_binding){hop_program_find(program, "out"), images->out};
+    return hop_program_bind(program, bindings, count, diag);
 }
 
 /* One launch with data of its own; what came of it must be right to the last bit. 0: it is. */
 static inline int launch_and_compare(struct hop_team *team, struct hop_program *program, const struct wanted *w,
-                                     const char *what, uint64_t seed, void (*between)(void))
+                                     const char *what, uint64_t seed, void (*between)(void), bool bound)
 {
     struct images images;
     uint32_t r = hop_team_rank(team);
@@ -334,15 +348,19 @@ static inline int launch_and_compare(struct hop_team *team, struct hop_program *
     unsigned char right[8];
     int wrong = 0;
     REQUIRE(make_images(&images, w, seed, r));
-    TRY(write_image(program, w->in_place ? "data" : "in", images.in, images.in_bytes, D));
-    if (!w->in_place)
+    if (bound)
+        TRY(bind_images(program, w->in_place, &images, D));
+    else
+        TRY(write_image(program, w->in_place ? "data" : "in", images.in, images.in_bytes, D));
+    if (!w->in_place && !bound)
         TRY(write_image(program, "out", images.out, images.out_bytes, D));
     if (between)
         between();
     TRY(hop_program_run(program, D));
     if (between)
         between();
-    TRY(read_image(program, w->in_place ? "data" : "out", images.out, images.out_bytes, D));
+    if (!bound)
+        TRY(read_image(program, w->in_place ? "data" : "out", images.out, images.out_bytes, D));
     for (uint64_t i = 0; i < gets(w, r) && !wrong; i++) {
         put_number(w->type, expected(w, seed, r, i), right);
         wrong = memcmp(right, images.out + (out_begins(w, r) + i) * width, width) != 0;
@@ -351,7 +369,8 @@ static inline int launch_and_compare(struct hop_team *team, struct hop_program *
                     (unsigned long long)seed);
     }
     if (!w->in_place) {
-        TRY(read_image(program, "in", images.in, images.in_bytes, D));
+        if (!bound)
+            TRY(read_image(program, "in", images.in, images.in_bytes, D));
         for (uint64_t i = 0; i < puts_in(w, r) && !wrong; i++) {
             put_number(w->type, drawn(w, seed, r, i), right);
             wrong = memcmp(right, images.in + i * width, width) != 0;

@@ -48,7 +48,7 @@ static void scratch_is_there_twice_in_a_pipelined_plan_only(void **state)
         struct hop_layout layout;
         CHECK(hop_layout_create(schedule, pipelined, &layout, D));
         assert_int_equal(buffer_of(&layout, 1, "mail")->scratch, pipelined);
-        assert_int_equal(buffer_of(&layout, 1, "mail")->other, pipelined ? 1024 : 0);
+        assert_int_equal(buffer_of(&layout, 1, "mail")->stride, pipelined ? 1024 : 0);
         assert_false(buffer_of(&layout, 1, "out")->scratch || buffer_of(&layout, 0, "in")->scratch);
         assert_int_equal(buffer_of(&layout, 1, "out")->bytes, 1024);
         assert_int_equal(layout.rank_bytes[1], 2048 + (pipelined ? 1024 : 0));

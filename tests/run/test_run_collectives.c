@@ -60,7 +60,8 @@ static int body(struct hop_team *team, void *context)
         struct hop_program *program;
         TRY(hop_program_create(team, one->schedule, &one->options, &program, D));
         for (uint32_t launch = 0; launch < many->launches; launch++)
-            wrong |= launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between);
+            wrong |= launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between,
+                                        one->options.bound);
         hop_program_destroy(program);
     }
     return wrong;
@@ -187,6 +188,44 @@ static void nor_where_mechanisms_are_chosen(void **state)
     run_pipelines(5, false, HOP_COPIES_DYNAMIC, 0, 20);
 }
 
+/* ---- in the caller's own memory ---- */
+
+/* Few bytes, which go through windows, dozens of launches ahead where a rank hears of no other, and so many that they are
+ * reached where they are; aligned and not. */
+static void run_bound(uint32_t n, bool threads, unsigned engines, uint64_t count, bool ahead)
+{
+    struct many many = {.cases = calloc(MOST_CASES, sizeof *many.cases), .launches = ahead ? 80 : 3, .between = dawdle};
+    char algorithm[64];
+    for (unsigned kind = ahead ? HOP_COLLECTIVE_BROADCAST : 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
+        for (size_t a = 0; algorithm_at((enum hop_collective_kind)kind, a, algorithm); a++) {
+            struct wanted w = {
+                (enum hop_collective_kind)kind, n, (uint32_t)a % n, count, HOP_TYPE_F32, HOP_REDUCE_SUM, a / 2 % 2};
+            add(&many, w, algorithm, a % 3 ? 0 : 40, (uint32_t)a % PLACEMENTS,
+                (struct hop_program_options){.pipelined = ahead || a % 5 != 1 || kind == HOP_COLLECTIVE_BARRIER,
+                                             .engines = engines,
+                                             .bound = true});
+        }
+    }
+    launch(n, threads, body, &many);
+    finish(&many);
+}
+
+static void results_come_into_the_callers_own_memory(void **state)
+{
+    (void)state;
+    run_bound(5, false, 0, 11, false);
+    run_bound(4, false, 0, 3001, false);
+    run_bound(3, true, 0, 3001, false);
+    run_bound(3, false, 1, 1501, false);
+}
+
+static void small_rooted_ones_run_ahead(void **state)
+{
+    (void)state;
+    run_bound(2, false, 0, 5, true);
+    run_bound(4, true, 0, 7, true);
+}
+
 TEST_GROUP(run_collectives)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +235,8 @@ TEST_GROUP(run_collectives)
         cmocka_unit_test(no_launch_reads_what_an_earlier_one_left),
         cmocka_unit_test(nor_through_queues),
         cmocka_unit_test(nor_where_mechanisms_are_chosen),
+        cmocka_unit_test(results_come_into_the_callers_own_memory),
+        cmocka_unit_test(small_rooted_ones_run_ahead),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

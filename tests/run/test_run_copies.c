@@ -30,7 +30,7 @@ static int count_ways(struct hop_team *team, void *context)
     int wrong = 0;
     /* All ranks see the same times. One that a busy machine keeps waiting hears of the second way only. */
     for (uint64_t launch = 0; launch < 4 || (job->resent && resent == 0); launch++) {
-        wrong |= launch_and_compare(team, program, &job->wanted, job->algorithm, launch, NULL);
+        wrong |= launch_and_compare(team, program, &job->wanted, job->algorithm, launch, NULL, false);
         TRY(hop_program_times(program, &times, D));
         for (uint32_t i = 0; i < hop_schedule_count(job->schedule); i++)
             resent += times[i].resent;

@@ -149,7 +149,8 @@ static int run_cases(struct hop_team *team, void *context)
         struct hop_program *program;
         TRY(hop_program_create_hooked(team, one->schedule, &one->options, &one->hooks, &program, D));
         for (uint32_t launch = 0; launch < many->launches; launch++)
-            wrong |= launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between);
+            wrong |=
+                launch_and_compare(team, program, &one->wanted, one->what, c * 1000 + launch, many->between, false);
         TRY(hop_program_fill(program, c, D));
         TRY(hop_team_barrier(team, D)); /* pipelined launches do not wait for others to have filled */
         TRY(hop_program_run(program, D));
