@@ -55,6 +55,7 @@ UNCLEAN = "gpu2 -> gpu6 10MiB; gpu7 -> gpu2 10MiB; gpu5 -> gpu0 10MiB; gpu1 -> g
 ORDERS = [
     [HALO, "--on", "t2", "--set", "tau=0.2", "--count"],
     [HALO, "--on", "t2", "--max-nodes", "1", "--allow-unclean"],
+    [HALO, "--on", "t2", "--robust"],
     [HALO, "--on", "t2", "--all"],
     ["-e", PAIR, "--on", "t2", "--mark", "b,c", "--chunks", "2"],
     ["-e", PAIR, "--on", "t2", "--objective", "mean", "--all"],

@@ -93,6 +93,10 @@ static const struct tool_option table[] = {
          "every order: fastest, slowest, deciles, histogram, the rank of the given order",
          .excludes = "count no-waits gap seed"),
     FLAG("count", 0, AT(order_request, options.count), "also count the best orders"),
+    FLAG("robust", 0, AT(order_request, robust),
+         "also the order of least regret over the models that apply and the ends of what parameters may be; it is what "
+         "--output gets",
+         .excludes = "all"),
     OPTION("time-limit", 0, TIME, AT(order_request, options.time_limit_s), "TIME",
            "stop after that, with the best so far; so do Ctrl-C and SIGTERM", .least = 1e-9),
     OPTION("max-nodes", 0, WHOLE, AT(order_request, options.max_nodes), "N",
@@ -212,10 +216,13 @@ static int search(struct order_request *r, const struct order_input *input, stru
 {
     static struct hop_order_result *result;
     static struct hop_order_distribution *distribution;
+    static struct hop_order_robust *robust;
     struct hop_diag diag;
     enum hop_status done =
         r->all ? hop_order_enumerate(input->topology, input->schedule, &r->options, &distribution, &diag)
                : hop_order_search(input->topology, input->schedule, &r->options, &result, &diag);
+    if (done == HOP_OK && r->robust && hop_group_rank(group) == 0 && result->best && !ranks_stop)
+        done = hop_order_robust(input->topology, input->schedule, &r->options, result->best, &robust, &diag);
     if (done == HOP_OK)
         end_progress(watch, r->all ? distribution->elapsed_s : result->elapsed_s,
                      r->all ? distribution->nodes : result->nodes);
@@ -224,7 +231,7 @@ static int search(struct order_request *r, const struct order_input *input, stru
     if (done != HOP_OK)
         tool_fail(&diag);
     int lost_rank = r->all ? distribution->lost_rank : result->lost_rank;
-    int status = r->all ? order_show_distribution(r, input, distribution) : order_show_result(r, input, result);
+    int status = r->all ? order_show_distribution(r, input, distribution) : order_show_result(r, input, result, robust);
     return lost_rank >= 0 ? lost(group, lost_rank) : status;
 }
 

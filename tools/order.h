@@ -15,7 +15,7 @@ struct order_request {
     struct tool_input input;
     struct tool_words marks;
     uint64_t chunks;
-    bool all, gantt, json, ascii;
+    bool all, robust, gantt, json, ascii;
     const char *output, *svg, *histogram;
     struct hop_order_options options;
 };
@@ -27,9 +27,10 @@ struct order_input {
     const char *title;             /* "halo.hop on t2" */
 };
 
-/* Both print the answer and write the files that were asked for; TOOL_NEGATIVE: no clean order was found. */
+/* Both print the answer and write the files that were asked for; TOOL_NEGATIVE: no clean order was found. robust: NULL if
+ * it was not asked for; else its order is the one that is written and drawn. */
 int order_show_result(const struct order_request *request, const struct order_input *input,
-                      const struct hop_order_result *result);
+                      const struct hop_order_result *result, const struct hop_order_robust *robust);
 int order_show_distribution(const struct order_request *request, const struct order_input *input,
                             const struct hop_order_distribution *distribution);
 /* Writes an order to --output, with a remark about it; false: it said why not. */

@@ -16,6 +16,7 @@ struct show {
     FILE *out;
     struct hop_network *network;
     struct hop_gain *gain; /* of the best order; NULL: not known */
+    const struct hop_order_robust *robust; /* NULL: not asked for */
 };
 
 /* ---- words ---- */
@@ -187,8 +188,9 @@ static struct show begin(const struct order_request *request, const struct order
 {
     bool elsewhere = (request->output && !is_file(request->output)) || (request->svg && !is_file(request->svg)) ||
                      (request->histogram && !is_file(request->histogram));
-    return (struct show){request, input, elsewhere ? stderr : stdout,
-                         tool_network(input->topology, request->options.models), NULL};
+    return (struct show){
+        request, input, elsewhere ? stderr : stdout, tool_network(input->topology, request->options.models),
+        NULL,    NULL};
 }
 
 /* ---- a search ---- */
@@ -335,6 +337,36 @@ static void print_none(struct show *show, const struct hop_order_result *r)
     print_candidates(show, r);
 }
 
+/* "3.1 % (pcie)", the largest regret and its case. */
+static const char *regret_text(const struct hop_order_robust *r, double regret, uint32_t worst)
+{
+    if (regret < 1e-6)
+        return "nowhere longer than the best known";
+    return tool_text("at most %.*g %% longer than the best known (%s)", regret < 0.1 ? 2 : 3, 100 * regret,
+                     r->cases[worst].scenario.name);
+}
+
+static void print_robust(const struct show *show, const struct hop_order_robust *r)
+{
+    int width = 4;
+    for (uint32_t k = 0; k < r->case_count; k++)
+        width = (int)fmax(width, (double)strlen(r->cases[k].scenario.name));
+    fprintf(show->out, "\nleast regret over %u cases%s: %s%s\n", r->case_count,
+            r->left_out ? tool_text(" (%u more take too long)", r->left_out) : "",
+            regret_text(r, r->robust_regret, r->robust_worst),
+            r->tried_all && r->robust_regret > 1e-6 ? ", proved among orders without waits"
+            : !r->complete                          ? ", stopped before it was through"
+                                                    : "");
+    fprintf(show->out, "the best order: %s\n\n", regret_text(r, r->nominal_regret, r->nominal_worst));
+    fprintf(show->out, "%-*s %12s %12s %23s\n", width, "case", "least ms", "best ms", "least regret ms");
+    for (uint32_t k = 0; k < r->case_count; k++) {
+        const struct hop_order_case *c = &r->cases[k];
+        double least_s = c->best_s > 0 ? c->best_s : INFINITY;
+        fprintf(show->out, "%-*s %12.4f %12.4f %6.3fx %15.4f %6.3fx\n", width, c->scenario.name, c->best_s * 1e3,
+                c->nominal_s * 1e3, c->nominal_s / least_s, c->robust_s * 1e3, c->robust_s / least_s);
+    }
+}
+
 static void print_result(struct show *show, const void *result)
 {
     const struct hop_order_result *r = result;
@@ -352,14 +384,20 @@ static void print_result(struct show *show, const void *result)
     if (show->gain)
         fprintf(show->out, "the best over the given order: %s\n",
                 hop_gain_words(&show->gain->range, (char[96]){0}, 96));
+    if (show->robust)
+        print_robust(show, show->robust);
 }
 
 /* ---- both ---- */
 
 static struct hop_order_report report_of(const struct show *show)
 {
-    return (struct hop_order_report){show->input->topology, show->input->schedule, &show->request->options,
-                                     (uint32_t)show->request->chunks, show->gain};
+    return (struct hop_order_report){show->input->topology,
+                                     show->input->schedule,
+                                     &show->request->options,
+                                     (uint32_t)show->request->chunks,
+                                     show->gain,
+                                     show->robust};
 }
 
 /* As JSON, or by `print`, with the best order (NULL: none counts). */
@@ -379,21 +417,27 @@ static int show_found(struct show *show, const struct hop_schedule *best, char *
 }
 
 int order_show_result(const struct order_request *request, const struct order_input *input,
-                      const struct hop_order_result *r)
+                      const struct hop_order_result *r, const struct hop_order_robust *robust)
 {
     struct show show = begin(request, input);
+    const struct hop_schedule *best = robust ? robust->best : r->best;
     char about[160];
-    if (r->best && request->output) { /* first of all: who stopped us may not wait */
-        (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective), SECONDS(r->value_s),
-                       r->proved                 ? "proved to be the best"
-                       : r->proved_without_waits ? "proved, waits aside"
-                                                 : "not proved to be the best");
-        if (!order_write(request, input, r->best, about))
+    if (best && request->output) { /* first of all: who stopped us may not wait */
+        if (robust)
+            (void)snprintf(about, sizeof about, "of least regret, %.3g %% over %u cases", 100 * robust->robust_regret,
+                           robust->case_count);
+        else
+            (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective), SECONDS(r->value_s),
+                           r->proved                 ? "proved to be the best"
+                           : r->proved_without_waits ? "proved, waits aside"
+                                                     : "not proved to be the best");
+        if (!order_write(request, input, best, about))
             tool_end(TOOL_BAD);
     }
     show.gain = find_gain(&show, r);
+    show.robust = robust;
     const struct hop_order_report report = report_of(&show);
-    return show_found(&show, r->best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r);
+    return show_found(&show, best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r);
 }
 
 /* ---- all orders ---- */

@@ -13,6 +13,7 @@
 #define HOPCAST_ORDER_H
 
 #include "hopcast/simulate.h"
+#include "hopcast/uncertainty.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +99,38 @@ HOP_API enum hop_status hop_order_search(const struct hop_topology *topology, co
                                          const struct hop_order_options *options, struct hop_order_result **result,
                                          struct hop_diag *diag);
 HOP_API void hop_order_result_destroy(struct hop_order_result *result); /* NULL is allowed */
+
+/* ---- the order of least regret ---- */
+
+/* What two orders take in a case: the machine as told, other models, one parameter at an end of its range. */
+struct hop_order_case {
+    struct hop_scenario scenario;
+    double best_s;              /* the least that any order was found to take, clean ones if only they count */
+    double nominal_s, robust_s; /* the best order for the machine as told, and the one of least regret */
+};
+
+/* An order's regret in a case is by how much more than the best known order it takes there (0.1: 10 % more). */
+struct hop_order_robust {
+    const struct hop_order_case *cases; /* the machine as told first; ranges that change nothing are left out */
+    uint32_t case_count;
+    uint32_t left_out;                    /* ranges that were not tried for their effort */
+    double nominal_regret, robust_regret; /* the largest over all cases */
+    uint32_t nominal_worst, robust_worst; /* the cases that have it */
+    bool tried_all;                       /* no order without waits has less: all of them were tried */
+    bool complete; /* false: it was stopped, and cases that it did not come to have the best of these orders only */
+    struct hop_schedule *best; /* the order of least regret, as in hop_order_result */
+};
+
+/* Finds the order whose largest regret over all cases (hop_scenarios_find) is least, beginning with `nominal`, the best order
+ * of a search with the same options. Only orders that count on the machine as told do; where another case finds a link
+ * above its limit, the order takes there what the models of that case say. A search in each case, then all orders if they
+ * are few, else changes to those that were found. Options gap, count, group, checkpoint and improved are not used. */
+HOP_API enum hop_status hop_order_robust(const struct hop_topology *topology, const struct hop_schedule *schedule,
+                                         const struct hop_order_options *options, const struct hop_schedule *nominal,
+                                         struct hop_order_robust **robust, struct hop_diag *diag);
+HOP_API void hop_order_robust_destroy(struct hop_order_robust *robust); /* NULL is allowed */
+
+/* ---- all orders ---- */
 
 /* A value, how many orders have it, and how many of these are clean. */
 struct hop_order_count {

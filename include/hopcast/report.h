@@ -99,6 +99,7 @@ struct hop_order_report {
     const struct hop_order_options *options;
     uint32_t chunks; /* that its copies were cut into, 0 or 1: none */
     const struct hop_gain *gain; /* of the best order over the given one; NULL: unknown */
+    const struct hop_order_robust *robust; /* NULL: not asked for */
 };
 /* docs/order.schema.json */
 HOP_API char *hop_order_result_to_json(const struct hop_order_report *report, const struct hop_order_result *result);

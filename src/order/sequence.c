@@ -239,3 +239,50 @@ enum hop_status hop_sequence_schedule(const struct hop_problem *p, const struct 
     free(list);
     return status;
 }
+
+static bool waits_for(const struct hop_problem_op *op, uint32_t other)
+{
+    for (uint32_t i = 0; i < op->after_count; i++) {
+        if (op->after[i] == other)
+            return true;
+    }
+    return false;
+}
+
+/* Takes one operation of the schedule; false: the problem has none of that name, or its source has enough. */
+static bool read_op(const struct hop_problem *p, const struct hop_schedule *schedule, const struct hop_op *op,
+                    uint32_t *begun, struct hop_sequence *sequence)
+{
+    uint32_t index = hop_schedule_find(p->schedule, op->name), source = index < p->op_count ? p->ops[index].source : 0;
+    if (index >= p->op_count)
+        return false;
+    if (source == HOP_NONE)
+        return true;
+    if (begun[source] == p->sources[source].count)
+        return false;
+    sequence->order[p->sources[source].first + begun[source]++] = index;
+    for (uint32_t i = 0; i < op->after_count; i++) {
+        uint32_t other = hop_schedule_find(p->schedule, hop_schedule_op(schedule, op->after[i])->name);
+        if (other < p->op_count && !waits_for(&p->ops[index], other))
+            sequence->after[index] = other;
+    }
+    return true;
+}
+
+enum hop_status hop_sequence_read(const struct hop_problem *p, const struct hop_schedule *schedule,
+                                  struct hop_sequence *sequence, struct hop_diag *diag)
+{
+    uint32_t *begun = calloc(p->source_count + (size_t)1, sizeof *begun);
+    bool fine = hop_schedule_count(schedule) == p->op_count;
+    if (!begun)
+        return hop_fail_memory(diag);
+    for (uint32_t op = 0; op < p->op_count; op++)
+        sequence->after[op] = HOP_NONE;
+    for (uint32_t i = 0; fine && i < p->op_count; i++)
+        fine = read_op(p, schedule, hop_schedule_op(schedule, i), begun, sequence);
+    free(begun);
+    return fine && hop_sequence_check(p, sequence)
+               ? HOP_OK
+               : hop_fail(diag, HOP_ERR_INVALID, "schedule %s is no order of the sends of %s",
+                          hop_schedule_name(schedule), hop_schedule_name(p->schedule));
+}

@@ -44,6 +44,11 @@ enum hop_status hop_sequence_unfold(const struct hop_problem *quotient, const ui
                                     const struct hop_sequence *sequence, struct hop_sequence *whole,
                                     struct hop_diag *diag);
 
+/* The sequence that such a schedule has, by the names of its operations; `sequence` is made by hop_sequence_create.
+ * HOP_ERR_INVALID: it is of another problem. */
+enum hop_status hop_sequence_read(const struct hop_problem *problem, const struct hop_schedule *schedule,
+                                  struct hop_sequence *sequence, struct hop_diag *diag);
+
 /* The problem's (lowered) schedule with each source's sends in that order, in the places that its sends had; other
  * operations stay where they are. A new schedule. */
 enum hop_status hop_sequence_schedule(const struct hop_problem *problem, const struct hop_sequence *sequence,

@@ -406,8 +406,8 @@ static struct hop_network *network_of(const struct order_case *c)
     return network;
 }
 
-static bool simulate_with(const struct order_case *c, struct hop_network *network, const struct hop_schedule *schedule,
-                          struct order_value *value)
+bool order_simulate_on(const struct order_case *c, struct hop_network *network, const struct hop_schedule *schedule,
+                       struct order_value *value)
 {
     struct hop_timeline *timeline;
     struct hop_diag diag;
@@ -437,7 +437,7 @@ static bool simulate_with(const struct order_case *c, struct hop_network *networ
 bool order_simulate(const struct order_case *c, const struct hop_schedule *schedule, struct order_value *value)
 {
     struct hop_network *network = network_of(c);
-    bool ends = simulate_with(c, network, schedule, value);
+    bool ends = order_simulate_on(c, network, schedule, value);
     hop_network_destroy(network);
     return ends;
 }
@@ -576,13 +576,12 @@ static void merge(struct brute *b, double near)
     }
 }
 
-void brute_orders(const struct order_case *c, struct brute *b)
+void brute_each(const struct order_case *c, void (*each)(void *context, const struct hop_schedule *schedule),
+                void *context)
 {
     struct queues q;
     uint32_t at[OPS], choice[SOURCES][OPS], s;
     find_queues(c, &q);
-    struct hop_network *network = network_of(c);
-    *b = (struct brute){.counts = calloc((size_t)c->orders, sizeof *b->counts)};
     for (uint32_t i = 0; i < hop_schedule_count(q.lowered); i++)
         at[i] = i;
     for (s = 0; s < q.sources; s++)
@@ -593,23 +592,43 @@ void brute_orders(const struct order_case *c, struct brute *b)
                 at[q.place[s][i]] = choice[s][i];
         }
         struct hop_schedule *schedule = permute(q.lowered, at);
-        struct order_value value;
-        if (simulate_with(c, network, schedule, &value)) {
-            bool clean = value.fullest <= 1 + 1e-9;
-            b->open = b->open || fabs(value.fullest - (1 + 1e-9)) < 5e-10;
-            b->given_s = b->count + (size_t)b->stuck == 0 ? value.value_s : b->given_s;
-            b->counts[b->count++] = (struct brute_count){value.value_s, 1, clean};
-            b->orders++;
-            b->clean += clean;
-        } else {
-            b->stuck++;
-        }
+        each(context, schedule);
         hop_schedule_destroy(schedule);
         for (s = 0; s < q.sources && !next_permutation(choice[s], q.count[s]);)
             s++;
     } while (s < q.sources);
-    hop_network_destroy(network);
     hop_schedule_destroy(q.lowered);
+}
+
+struct counting {
+    const struct order_case *c;
+    struct hop_network *network;
+    struct brute *b;
+};
+
+static void count_order(void *counting, const struct hop_schedule *schedule)
+{
+    const struct counting *counts = counting;
+    struct brute *b = counts->b;
+    struct order_value value;
+    if (!order_simulate_on(counts->c, counts->network, schedule, &value)) {
+        b->stuck++;
+        return;
+    }
+    bool clean = value.fullest <= 1 + 1e-9;
+    b->open = b->open || fabs(value.fullest - (1 + 1e-9)) < 5e-10;
+    b->given_s = b->count + (size_t)b->stuck == 0 ? value.value_s : b->given_s;
+    b->counts[b->count++] = (struct brute_count){value.value_s, 1, clean};
+    b->orders++;
+    b->clean += clean;
+}
+
+void brute_orders(const struct order_case *c, struct brute *b)
+{
+    *b = (struct brute){.counts = calloc((size_t)c->orders, sizeof *b->counts)};
+    struct counting counting = {c, network_of(c), b};
+    brute_each(c, count_order, &counting);
+    hop_network_destroy(counting.network);
     merge(b, c->near);
 }
 

@@ -46,6 +46,8 @@ struct order_value {
     double fullest;    /* load / limit of the fullest link */
 };
 /* false: its operations wait for each other. */
+bool order_simulate_on(const struct order_case *c, struct hop_network *network, const struct hop_schedule *schedule,
+                       struct order_value *value);
 bool order_simulate(const struct order_case *c, const struct hop_schedule *schedule, struct order_value *value);
 
 /* ---- what all orders give ---- */
@@ -64,6 +66,9 @@ struct brute {
     bool open; /* an order is so near to a limit of a link that rounding decides whether it is clean */
 };
 void brute_orders(const struct order_case *c, struct brute *brute);
+/* Every order of every source's sends, as a schedule. */
+void brute_each(const struct order_case *c, void (*each)(void *context, const struct hop_schedule *schedule),
+                void *context);
 void brute_finish(struct brute *brute);
 
 /* ---- what waits give ---- */
