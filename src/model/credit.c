@@ -29,9 +29,8 @@
  * load of such copies alone, as far as the direction in hand carries such copies.
  *
  * And, under parameter host_pull = 1, host memory is read at the request of the devices, each with so many requests in flight: such
- * a transfer never fills a buffer that others need, so it slows no link down, and where it is cut short on its way, it asks for no
- * more than that from its source. Reads of one class share alike what is left to them, none getting more than it asks for; the
- * slowest of those cut short get their rate as a cap, and all is settled again from the start, at most PULL_ROUNDS times.
+ * a transfer never fills a buffer that others need, so it slows no link down, and is offered rates as all are with head_of_line = 0,
+ * while the others ask for what arrives of them.
  */
 #include "model/credit.h"
 
@@ -39,7 +38,7 @@
 
 #define SETTLED 1e-7 /* of the widest link in use */
 #define NEAR 1e-6    /* what counts as full, in explanations only */
-enum { ROUND_LIMIT = 300, PULL_ROUNDS = 16 };
+enum { ROUND_LIMIT = 300, ROUNDS_AT_ONCE = 20 };
 
 /* The transfers on a link that come from one link. */
 struct class
@@ -50,13 +49,14 @@ struct class
     uint32_t first, count; /* members: entries[first .. first + count) */
     double packets, wire;  /* arriving */
     double scale;
-    bool pulled; /* some of them come from host memory */
+    double pulled; /* of the wire time: transfers that fill no buffer */
 };
 
 struct member {
     uint32_t flow, position;
     double w, k; /* of one transfer, times the flow's multiplicity */
-    double asks; /* head_of_line 0: what its other links leave it */
+    double arrives; /* its rate before the link in hand, in the last forward pass */
+    double asks;    /* what its other links leave it, of one that fills no buffer; else what arrives */
 };
 
 struct active {
@@ -94,7 +94,7 @@ struct state {
     double *most; /* per flow: what it asks for when no link holds it back */
     double *offers;        /* of each link on each flow's way; INFINITY: all that it asks for */
     uint32_t *first_offer; /* per flow */
-    bool *pulled; /* per flow: it is read from host memory, which waits for nobody */
+    bool *pulled;          /* per flow: it fills no buffer, for it is read from host memory, or head_of_line is 0 */
     bool *hosted; /* per flow: it comes from or goes to host memory */
     struct sortable {
         uint32_t link, from, flow, position;
@@ -177,7 +177,7 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
             hop_topology_node(topology, hop_topology_link(topology, first / 2)->ends[first & 1])->kind == HOP_NODE_HOST;
         bool in = hop_topology_node(topology, hop_topology_link(topology, last / 2)->ends[!(last & 1)])->kind ==
                   HOP_NODE_HOST;
-        s->pulled[f] = s->pull && out;
+        s->pulled[f] = !s->blocks || (s->pull && out);
         s->hosted[f] = out || in;
     }
     qsort(s->pairs, total, sizeof *s->pairs, by_link);
@@ -216,9 +216,12 @@ static bool lay_out(struct state *s, const struct hop_leg *legs, uint32_t count)
         }
         bool crossed = at->position >= leg->crossed;
         s->classes[s->class_count - 1].count++;
-        s->classes[s->class_count - 1].pulled |= s->pulled[at->flow];
-        s->members[p] = (struct member){at->flow, at->position, leg->count * (crossed ? 1 / (1 - leg->tau) : 1),
-                                        leg->count * (crossed ? s->packets_after : 1), 0};
+        s->members[p] = (struct member){at->flow,
+                                        at->position,
+                                        leg->count * (crossed ? 1 / (1 - leg->tau) : 1),
+                                        leg->count * (crossed ? s->packets_after : 1),
+                                        INFINITY,
+                                        0};
     }
     if (s->duplex)
         find_reverses(s);
@@ -273,33 +276,6 @@ static double level_of(struct state *s, const struct active *active, double limi
     return (limit - passed) / slope;
 }
 
-/* The rate that none of the reads of a class passes when they get `scale` of what they ask for together: the same for all that ask for
- * more. */
-static double read_rate(const struct state *s, const struct class *class)
-{
-    double passed = 0, rate = 0, before = -1;
-    for (uint32_t m = class->first; m < class->first + class->count; m++) {
-        if (s->pulled[s->members[m].flow])
-            passed += class->scale * s->members[m].w * s->rate[s->members[m].flow];
-    }
-    while (rate > before) { /* each time, some more turn out to ask for less */
-        double left = passed, weight = 0;
-        before = rate;
-        for (uint32_t m = class->first; m < class->first + class->count; m++) {
-            const struct member *member = &s->members[m];
-            if (!s->pulled[member->flow])
-                continue;
-            if (s->rate[member->flow] <= before)
-                left -= member->w * s->rate[member->flow];
-            else
-                weight += member->w;
-        }
-        if (weight > 0)
-            rate = left / weight;
-    }
-    return rate;
-}
-
 static void forward(struct state *s, uint32_t count)
 {
     for (uint32_t f = 0; f < count; f++)
@@ -309,10 +285,13 @@ static void forward(struct state *s, uint32_t count)
         double wire = 0;
         for (uint32_t c = active->first; c < active->first + active->count; c++) {
             struct class *class = &s->classes[c];
-            class->packets = class->wire = 0;
+            class->packets = class->wire = class->pulled = 0;
             for (uint32_t m = class->first; m < class->first + class->count; m++) {
-                class->packets += s->members[m].k * s->rate[s->members[m].flow];
-                class->wire += s->members[m].w * s->rate[s->members[m].flow];
+                uint32_t flow = s->members[m].flow;
+                class->packets += s->members[m].k * s->rate[flow];
+                class->wire += s->members[m].w * s->rate[flow];
+                class->pulled += s->pulled[flow] ? s->members[m].w * s->rate[flow] : 0;
+                s->members[m].arrives = s->rate[flow];
             }
             wire += class->wire;
         }
@@ -323,11 +302,16 @@ static void forward(struct state *s, uint32_t count)
             struct class *class = &s->classes[c];
             class->scale = level < class->packets ? level / class->packets : 1;
             active->load += class->scale * class->wire;
-            double most = class->pulled && class->scale < 1 ? read_rate(s, class) : INFINITY;
+            double passes = class->scale * class->wire, pulled = hop_min(class->pulled, passes);
+            double of_pulled = class->pulled > 0 ? pulled / class->pulled : 1; /* 1, once the offers have settled */
+            double of_rest = class->wire > class->pulled ? (passes - pulled) / (class->wire - class->pulled) : 1;
             for (uint32_t m = class->first; m < class->first + class->count; m++) {
                 struct member *member = &s->members[m];
                 double *rate = &s->rate[member->flow];
-                *rate = s->pulled[member->flow] ? hop_min(*rate, most) : *rate * class->scale;
+                *rate *= class->scale == 1         ? 1
+                         : s->pulled[member->flow] ? of_pulled
+                         : class->pulled > 0       ? of_rest
+                                                   : class->scale;
                 if (member->position == 0)
                     s->at_source[member->flow] = s->rate[member->flow];
             }
@@ -347,7 +331,7 @@ static double backward(struct state *s, double step)
         for (uint32_t o = active->out_first; o < active->out_first + active->out_count; o++) {
             const struct class *class = &s->classes[s->outputs[o]];
             const struct active *output = &s->active[class->owner];
-            if (class->packets <= 0 || class->pulled)
+            if (class->packets <= 0 || class->pulled > 0)
                 continue;
             double level = level_of(s, output, output->share * output->capacity, s->outputs[o]);
             if (level / class->packets < pace) {
@@ -363,7 +347,7 @@ static double backward(struct state *s, double step)
     return largest;
 }
 
-/* ---- head_of_line 0: what links offer ---- */
+/* ---- what links offer to transfers that fill no buffer ---- */
 
 /* Members first to end - 1 of a link came to it by the same last `depth` - 1 links; the end of those that came by the same link
  * before these, too. Of what begins on one link, each flow is by itself. *turns: packets that they send while the others send one. */
@@ -460,12 +444,17 @@ static double offer_all(struct state *s, const struct hop_leg *legs, uint32_t co
     for (uint32_t a = 0; a < s->active_count; a++) {
         const struct class *last = &s->classes[s->active[a].first + s->active[a].count - 1];
         uint32_t first = s->classes[s->active[a].first].first, end = last->first + last->count;
-        for (uint32_t m = first; m < end; m++)
-            s->members[m].asks +=
-                step * (least_offer(s, legs, s->members[m].flow, s->members[m].position) - s->members[m].asks);
-        offer(s, legs, first, end, 1, s->active[a].capacity);
+        for (uint32_t i = first; i < end; i++) {
+            struct member *m = &s->members[i];
+            double asks =
+                s->pulled[m->flow] ? least_offer(s, legs, m->flow, m->position) : hop_min(s->most[m->flow], m->arrives);
+            m->asks += step * (asks - m->asks);
+        }
+        offer(s, legs, first, end, 1, s->active[a].share * s->active[a].capacity);
     }
     for (uint32_t f = 0; f < count; f++) {
+        if (!s->pulled[f])
+            continue;
         double cap = least_offer(s, legs, f, HOP_NONE);
         largest = hop_max(largest, fabs(cap - s->cap[f]));
         s->cap[f] = cap;
@@ -540,7 +529,7 @@ static struct hop_share share_of(const struct state *s, const struct hop_leg *le
         share.rule = HOP_RULE_OTHER_DOMAIN;
         return share;
     }
-    uint32_t bottleneck = s->blocks ? bottleneck_of(s, leg) : meanest_of(s, legs, f);
+    uint32_t bottleneck = s->pulled[f] ? meanest_of(s, legs, f) : bottleneck_of(s, leg);
     if (bottleneck == HOP_NONE)
         return share;
     const struct active *at = &s->active[bottleneck];
@@ -581,11 +570,11 @@ static void settle(struct state *s, const struct hop_leg *legs, uint32_t count)
     }
     for (unsigned round = 1; round <= ROUND_LIMIT; round++) {
         double step = round <= 4 ? 1 : round <= 60 ? 0.7 : 0.4, change = 0;
-        if (!s->blocks)
-            change = offer_all(s, legs, count, round <= 20 ? 1 : 0.5);
+        if (!s->blocks || s->pull)
+            change = offer_all(s, legs, count, round <= ROUNDS_AT_ONCE ? 1 : 0.5);
         forward(s, count);
         if (s->blocks)
-            change = backward(s, step);
+            change = hop_max(change, backward(s, step));
         if (s->duplex)
             change = hop_max(change, settle_duplex(s, hop_min(step, 0.7)));
         for (uint32_t f = 0; f < count; f++) {
@@ -598,26 +587,6 @@ static void settle(struct state *s, const struct hop_leg *legs, uint32_t count)
     }
 }
 
-/* Of the transfers from host memory that were cut short and ask for more, the slowest (all of them: `every`) ask for no more than they
- * got from now on; whether there were any. */
-static bool lower_caps(struct state *s, uint32_t count, bool every)
-{
-    double slowest = INFINITY;
-    bool lowered = false;
-    for (uint32_t f = 0; f < count; f++) {
-        if (s->pulled[f] && s->rate[f] < s->at_source[f] * (1 - NEAR))
-            slowest = hop_min(slowest, s->rate[f]);
-    }
-    for (uint32_t f = 0; f < count; f++) {
-        if (s->pulled[f] && s->rate[f] < s->at_source[f] * (1 - NEAR) &&
-            (every || s->rate[f] <= slowest * (1 + NEAR))) {
-            s->cap[f] = s->rate[f];
-            lowered = true;
-        }
-    }
-    return lowered;
-}
-
 bool hop_credit_rates(void *opaque, const struct hop_leg *legs, uint32_t count, struct hop_share *shares)
 {
     struct state *s = opaque;
@@ -626,8 +595,6 @@ bool hop_credit_rates(void *opaque, const struct hop_leg *legs, uint32_t count, 
     for (uint32_t f = 0; f < count; f++)
         s->cap[f] = s->most[f] = hop_min(1, legs[f].cap_Bps / s->unit_Bps);
     settle(s, legs, count);
-    for (unsigned round = 1; round < PULL_ROUNDS && lower_caps(s, count, round + 1 == PULL_ROUNDS); round++)
-        settle(s, legs, count);
     for (uint32_t f = 0; f < count; f++)
         shares[f] = share_of(s, legs, f);
     return true;
