@@ -322,20 +322,9 @@ static void print_loggp_default(const struct prediction *p)
                RATE(1 / G->value), 1 / 25e9);
 }
 
-/* Transfers whose routes have links that a fit never saw. */
 static void print_inherited(const struct prediction *p)
 {
-    uint32_t transfers = 0, first = HOP_NONE;
-    for (uint32_t op = 0; op < hop_schedule_count(hop_timeline_schedule(p->timeline)); op++) {
-        const struct hop_route *route = hop_timeline_route(p->timeline, op);
-        uint32_t i = 0;
-        while (route && i < route->link_count &&
-               !hop_topology_link(p->topology, route->links[i] / 2)->inherited[route->links[i] & 1])
-            i++;
-        if (!route || i == route->link_count)
-            continue;
-        first = transfers++ ? first : route->links[i];
-    }
+    uint32_t first, transfers = hop_timeline_inherited(p->timeline, &first);
     if (transfers)
         printf("note: %u route%s links whose parameters were inherited from links of their kind, not measured, such as "
                "%s\n",

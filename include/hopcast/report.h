@@ -32,6 +32,9 @@ HOP_API char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct 
 HOP_API char *hop_timeline_to_trace(struct hop_timeline *timeline);
 /* What held an operation back, in sentences, phase by phase, and what it takes alone. */
 HOP_API char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op);
+/* How many transfers' routes have links whose parameters were inherited from others of their kind, not measured
+ * (hop_link.inherited); *first (if there are any) is the first of these directed links. */
+HOP_API uint32_t hop_timeline_inherited(const struct hop_timeline *timeline, uint32_t *first);
 /* docs/prediction.schema.json. range: what hop_uncertainty_find says of its makespan; NULL: it is left out. intervals: also every transfer that moves in each of the intervals between events, which
  * is as much as the square of the transfers that move together. */
 HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncertainty *range, bool intervals);

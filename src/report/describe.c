@@ -228,3 +228,19 @@ double hop_alone_Bps(struct hop_timeline *timeline, uint32_t op)
     double moving_s = hop_timeline_alone_s(timeline, op) - (route ? route->latency_s : 0);
     return copy->kind == HOP_OP_COPY && moving_s > 0 ? (double)copy->bytes / moving_s : 0;
 }
+
+uint32_t hop_timeline_inherited(const struct hop_timeline *timeline, uint32_t *first)
+{
+    const struct hop_topology *topology = hop_timeline_topology(timeline);
+    uint32_t transfers = 0;
+    for (uint32_t op = 0; op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
+        const struct hop_route *route = hop_timeline_route(timeline, op);
+        uint32_t i = 0;
+        while (route && i < route->link_count &&
+               !hop_topology_link(topology, route->links[i] / 2)->inherited[route->links[i] & 1])
+            i++;
+        if (route && i < route->link_count && transfers++ == 0)
+            *first = route->links[i];
+    }
+    return transfers;
+}
