@@ -84,8 +84,8 @@ struct hop_network;
  * may end in '*' (pcie*: every server's); HOP_ERR_INVALID where two of them are for one domain.
  * By default a domain is ruled by the first model that asks for it (hop_model_facts.by_default), unless the topology
  * asks for models (hop_topology_set_models).
- * The topology must outlive the network, which takes over capacities, tau and crossing_packets as they are now. One thread
- * at a time. */
+ * The topology must outlive the network, which takes over capacities, tau, crossing_packets and head_of_line as they are
+ * now. One thread at a time. */
 HOP_API enum hop_status hop_network_create(const struct hop_topology *topology, const char *models,
                                            struct hop_network **network, struct hop_diag *diag);
 HOP_API void hop_network_destroy(struct hop_network *network); /* NULL is allowed */
