@@ -77,6 +77,8 @@ static const struct tool_option table[] = {
            .high = REPEAT_MAX),
     OPTION("warmup", 0, WHOLE, AT(run_options, request.warmup), "N", "and N times before, not timed",
            .high = REPEAT_MAX, .needs = "repeat"),
+    FLAG("bound", 0, AT(run_options, request.plan.bound),
+         "buffers are ordinary memory of each rank, bound as a caller's own (hop_program_bind(3))"),
     FLAG("no-check", 0, AT(run_options, no_check), "do not check the bytes"),
     SHARED(seed, AT(run_options, request.seed), .help = "other numbers in the buffers (1)"),
     SHARED(in_process, AT(run_options, threads)),

@@ -39,19 +39,54 @@ static enum hop_status keep_times(struct hop_program *plan, const struct run_req
     return status;
 }
 
-static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct found *found,
-                                    struct hop_diag *diag)
+/* Memory as a caller has it, for every buffer that is to be bound. */
+static enum hop_status bind_all(struct hop_program *plan, struct hop_diag *diag)
+{
+    enum hop_status status = HOP_OK;
+    struct hop_binding binding = {0};
+    const char *name;
+    uint64_t bytes;
+    for (; status == HOP_OK && hop_program_buffer(plan, binding.buffer, &name, &bytes); binding.buffer++) {
+        if (!hop_program_binds(plan, binding.buffer))
+            continue;
+        binding.address = calloc(bytes + 1, 1);
+        if (!binding.address)
+            tool_out_of_memory();
+        status = hop_program_bind(plan, &binding, 1, diag);
+    }
+    return status;
+}
+
+static void drop_plan(struct hop_program *plan)
+{
+    const char *name;
+    uint64_t bytes;
+    for (uint32_t b = 0; plan && hop_program_buffer(plan, b, &name, &bytes); b++) {
+        if (hop_program_binds(plan, b))
+            free(hop_program_address(plan, b));
+    }
+    hop_program_destroy(plan);
+}
+
+static enum hop_status make_plan(struct hop_team *team, const struct run_request *r, bool record,
+                                 struct hop_program **plan, struct hop_diag *diag)
 {
     struct hop_program_options options = r->plan;
     struct hop_run_hooks hooks = {{r->delay_s[0], r->delay_s[1]}, r->fault};
-    struct hop_program *plan;
-    options.record = true;
-    enum hop_status status = hop_program_create_hooked(team, r->schedule, &options, &hooks, &plan, diag);
-    if (status != HOP_OK)
-        return status;
-    if (hop_program_note(plan) && hop_team_rank(team) == 0)
+    options.record = record;
+    enum hop_status status = hop_program_create_hooked(team, r->schedule, &options, &hooks, plan, diag);
+    if (status == HOP_OK)
+        status = bind_all(*plan, diag);
+    return status == HOP_OK ? hop_program_fill(*plan, r->seed, diag) : status;
+}
+
+static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct found *found,
+                                    struct hop_diag *diag)
+{
+    struct hop_program *plan = NULL;
+    enum hop_status status = make_plan(team, r, true, &plan, diag);
+    if (plan && hop_program_note(plan) && hop_team_rank(team) == 0)
         fprintf(stderr, "hopcast: note: %s\n", hop_program_note(plan));
-    status = hop_program_fill(plan, r->seed, diag);
     if (status == HOP_OK)
         status = hop_program_run(plan, diag);
     if (status == HOP_OK && r->check)
@@ -64,21 +99,15 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
         *diag = found->first_wrong;
     if (status == HOP_OK)
         status = keep_times(plan, r, found, diag);
-    hop_program_destroy(plan);
+    drop_plan(plan);
     return status;
 }
 
 static enum hop_status repeated(struct hop_team *team, const struct run_request *r, double *times_s,
                                 struct hop_diag *diag)
 {
-    struct hop_program_options options = r->plan;
-    struct hop_run_hooks hooks = {{r->delay_s[0], r->delay_s[1]}, r->fault};
-    struct hop_program *plan;
-    options.record = false;
-    enum hop_status status = hop_program_create_hooked(team, r->schedule, &options, &hooks, &plan, diag);
-    if (status != HOP_OK)
-        return status;
-    status = hop_program_fill(plan, r->seed, diag);
+    struct hop_program *plan = NULL;
+    enum hop_status status = make_plan(team, r, false, &plan, diag);
     for (uint64_t i = 0; i < r->warmup && status == HOP_OK; i++)
         status = hop_program_run(plan, diag);
     if (status == HOP_OK)
@@ -88,7 +117,7 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
         status = hop_program_run(plan, diag);
         times_s[i] = (hop_now_s() - begun_s) / (r->plan.emulate ? r->plan.slower : 1);
     }
-    hop_program_destroy(plan);
+    drop_plan(plan);
     return status;
 }
 
