@@ -11,9 +11,6 @@
 #include "base/numa.h"
 
 #define GRAIN_BYTES ((uint64_t)2 << 20)
-/* That the driver has for the streams of a context, unless CUDA_DEVICE_MAX_CONNECTIONS says more: two streams in one may wait
- * for each other, which they must not where other processes wait for them. */
-enum { QUEUES = 8 };
 enum { NOW = HOP_DEVICE_STREAMS }; /* the place of HOP_STREAM_NOW in streams */
 
 static struct hop_gpu_event *event_of(const struct hop_event *event)
@@ -59,11 +56,19 @@ static int attribute_if_known(const struct hop_gpu_call *call, enum hop_gpu_attr
     return found;
 }
 
+/* Two streams in one of the driver's queues may wait for each other, which they must not where other processes wait for them. So
+ * there are no more streams than queues: one for reductions, one for `now`, copies to and from the host one each, or one
+ * together where queues are few (they wait for nobody), and the rest for other copies. */
+static bool has_two_ways(const struct hop_gpu_device *device)
+{
+    return device->driver->dialect->queues >= 8;
+}
+
 static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
 {
     struct hop_gpu_device *device = call->device;
     struct hop_device_properties *properties = &device->properties;
-    const unsigned most = QUEUES - 4; /* beside those for reductions, to and from the host, and now */
+    const unsigned most = device->driver->dialect->queues - (has_two_ways(device) ? 4 : 3); /* what others leave */
     size_t bytes = 0;
     (void)HOP_GPU(call, cuDeviceGetPCIBusId, properties->place, (int)sizeof properties->place, device->number);
     (void)HOP_GPU(call, cuDeviceGetName, properties->name, (int)sizeof properties->name - 1, device->number);
@@ -110,7 +115,7 @@ static void close_device(struct hop_device *base)
     if (entered && device->kernels)
         (void)device->driver->cuModuleUnload(device->kernels);
     for (unsigned i = 0; i <= NOW && entered; i++) {
-        if (device->streams[i])
+        if (device->streams[i] && (i != HOP_STREAM_FROM_HOST || has_two_ways(device)))
             (void)device->driver->cuStreamDestroy(device->streams[i]);
     }
     if (entered)
@@ -142,7 +147,9 @@ static enum hop_status start(struct hop_gpu_device *device, const struct hop_dev
         return opening.status;
     struct hop_gpu_call call = hop_gpu_begin(&device->base, diag);
     for (unsigned i = 0; i <= NOW; i++) {
-        if (i < device->properties.copy_streams || i >= HOP_STREAM_TO_HOST)
+        if (i == HOP_STREAM_FROM_HOST && !has_two_ways(device))
+            device->streams[i] = device->streams[HOP_STREAM_TO_HOST];
+        else if (i < device->properties.copy_streams || i >= HOP_STREAM_TO_HOST)
             (void)HOP_GPU(&call, cuStreamCreate, &device->streams[i], HOP_GPU_STREAM_NON_BLOCKING);
     }
     if (call.status == HOP_OK)

@@ -19,6 +19,7 @@ const struct hop_gpu_dialect hop_gpu_cuda = {.name = "CUDA",
                                              .kernels_variable = "HOPCAST_CUDA_KERNELS",
                                              .hidden = "nvidia-smi, CUDA_VISIBLE_DEVICES",
                                              .oldest = "CUDA 11",
+                                             .queues = 8, /* CUDA_DEVICE_MAX_CONNECTIONS */
                                              .attributes = {16, 40, 41, 134, 125},
                                              .image = hop_gpu_image_cuda,
                                              .has_image = &hop_gpu_has_image_cuda,
@@ -31,6 +32,7 @@ const struct hop_gpu_dialect hop_gpu_hip = {
     .kernels_variable = "HOPCAST_HIP_KERNELS",
     .hidden = "rocm-smi, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES",
     .oldest = "ROCm 5.2",
+    .queues = 4, /* GPU_MAX_HW_QUEUES */
     .attributes = {63, -1, -1, -1, -1},
     .image = hop_gpu_image_hip,
     .has_image = &hop_gpu_has_image_hip,

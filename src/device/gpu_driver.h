@@ -106,10 +106,11 @@ struct hop_gpu_dialect {
     const char *library_variable, *kernels_variable; /* of the environment, say others */
     const char *hidden;                              /* how devices are hidden from a process */
     const char *oldest;                              /* that has all functions */
-    int attributes[HOP_GPU_ATTRIBUTES];              /* numbers of the driver's; -1: it is not asked */
-    const unsigned char *image;                      /* the kernels */
-    const bool *has_image;                           /* false: built without their compiler, */
-    const char *compiler;                            /* which is this one */
+    unsigned queues;                    /* that a process has for its streams on a device, by default; at least 4 */
+    int attributes[HOP_GPU_ATTRIBUTES]; /* numbers of the driver's; -1: it is not asked */
+    const unsigned char *image;         /* the kernels */
+    const bool *has_image;              /* false: built without their compiler, */
+    const char *compiler;               /* which is this one */
 };
 extern const struct hop_gpu_dialect hop_gpu_cuda, hop_gpu_hip;
 

@@ -38,7 +38,7 @@ void hop_program_seek(struct hop_program *program, uint32_t count, struct hop_de
     const struct hop_topology *machine = program->options.machine;
     const char *name = device_of(program, program->team->rank);
     uint32_t node = machine && name ? hop_topology_find(machine, name) : HOP_NONE;
-    if (node != HOP_NONE && count != UINT32_MAX)
+    if (node != HOP_NONE && count != UINT32_MAX && hop_topology_node(machine, node)->kind == HOP_NODE_GPU)
         options->place = hop_topology_node(machine, node)->bus_id;
     if (options->place || !hop_program_is_fine(program))
         return;

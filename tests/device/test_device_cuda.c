@@ -20,6 +20,7 @@
 
 static const struct hop_device_ops *gpu = &hop_device_cuda;
 #define CUDA gpu
+#define OTHER HOP_STREAM_TO_HOST /* a second stream for copies, which both have */
 enum { BYTES = 10000 };
 
 /* ---- processes ---- */
@@ -294,7 +295,7 @@ static void look_at_properties(int peer)
     MUST(strcasecmp(properties.place, "0000:07:00.0") == 0 && properties.timed);
     MUST(properties.numa ==
          (gpu == &hop_device_cuda ? 0 : -1)); /* HIP cannot be asked, and /sys knows no such device */
-    MUST(properties.copy_streams == 2 && !properties.mapped && !properties.immediate);
+    MUST(properties.copy_streams == (gpu == &hop_device_cuda ? 2 : 1) && !properties.mapped && !properties.immediate);
     FAILS(HOP_ERR_NOT_FOUND, "no CUDA device 8", CUDA->open(&options, &other, D));
     FAILS(HOP_ERR_INVALID, "no stream 2", CUDA->copy(device, 2, &work, D));
     FAILS(HOP_ERR_INVALID, "no stream 8", CUDA->synchronize(device, 8, D));
@@ -302,9 +303,11 @@ static void look_at_properties(int peer)
     options = (struct hop_device_options){.index = 1, .copy_streams = 99};
     OK(CUDA->open(&options, &device, D));
     CUDA->properties(device, &properties);
-    MUST(strcmp(properties.name, "Stand-in 1") == 0 && properties.copy_streams == 4);
+    MUST(strcmp(properties.name, "Stand-in 1") == 0 &&
+         properties.copy_streams == (gpu == &hop_device_cuda ? 4 : 1)); /* as many as there are queues for */
     work = (struct hop_device_copy){&options, &options, 0, HOP_NO_WAY, NULL};
-    OK(CUDA->copy(device, 3, &work, D));
+    OK(CUDA->copy(device, properties.copy_streams - 1, &work, D));
+    OK(CUDA->copy(device, HOP_STREAM_FROM_HOST, &work, D));
     close_last(device);
     CUDA->close(NULL);
 }
@@ -401,7 +404,7 @@ static void copy_in_order(int peer)
 {
     enum { LINKS = 8 };
     static unsigned char in[3][BYTES], out[3][BYTES];
-    const unsigned streams[3] = {0, 1, HOP_STREAM_COMPUTE};
+    const unsigned streams[3] = {0, OTHER, HOP_STREAM_COMPUTE};
     struct hop_device *device = open_first();
     void *chain[3][LINKS];
     (void)peer;
@@ -455,9 +458,9 @@ static void await_between_streams(int peer)
         fill(in, BYTES, round);
         copy(device, 0, a, in, BYTES);
         OK(CUDA->record(device, 0, there, D));
-        OK(CUDA->await(device, 1, there, D));
-        copy(device, 1, b, a, BYTES);
-        OK(CUDA->record(device, 1, back, D));
+        OK(CUDA->await(device, OTHER, there, D));
+        copy(device, OTHER, b, a, BYTES);
+        OK(CUDA->record(device, OTHER, back, D));
         OK(CUDA->await(device, 0, back, D));
         copy(device, 0, out, b, BYTES);
         OK(CUDA->record(device, 0, there, D)); /* replaces the first */
@@ -495,11 +498,11 @@ static void time_copies(int peer)
         double before_s = hop_now_s();
         for (int i = 0; i < COPIES; i++) {
             struct hop_device_copy work = {memory, bytes, BYTES, HOP_NO_WAY, spans[i]};
-            OK(CUDA->copy(device, 1, &work, D));
+            OK(CUDA->copy(device, OTHER, &work, D));
         }
         struct hop_device_copy nothing_more = {.span_s = mark};
-        OK(CUDA->copy(device, 1, &nothing_more, D));
-        OK(CUDA->record(device, 1, behind, D));
+        OK(CUDA->copy(device, OTHER, &nothing_more, D));
+        OK(CUDA->record(device, OTHER, behind, D));
         do
             OK(CUDA->query(device, behind, &ended, D));
         while (!ended);
@@ -512,7 +515,7 @@ static void time_copies(int peer)
         objects = round ? objects : live();
         MUST(objects == live()); /* events are used again */
     }
-    OK(CUDA->synchronize(device, 1, D));
+    OK(CUDA->synchronize(device, OTHER, D));
     close_last(device);
 }
 
@@ -813,13 +816,13 @@ static void take_data(int peer)
     CUDA->free(device, again); /* the other import stays */
     for (unsigned round = 0; round < ROUNDS; round++) {
         meet(peer); /* the record was made */
-        OK(CUDA->await(device, 1, written, D));
-        copy(device, 1, middle, memory, BYTES);
-        OK(CUDA->record(device, 1, taken, D));
-        copy(device, 1, out[round], middle, BYTES);
+        OK(CUDA->await(device, OTHER, written, D));
+        copy(device, OTHER, middle, memory, BYTES);
+        OK(CUDA->record(device, OTHER, taken, D));
+        copy(device, OTHER, out[round], middle, BYTES);
         meet(peer);
     }
-    OK(CUDA->synchronize(device, 1, D));
+    OK(CUDA->synchronize(device, OTHER, D));
     for (unsigned round = 0; round < ROUNDS; round++) {
         fill(in, BYTES, round);
         MUST(memcmp(in, out[round], BYTES) == 0);
@@ -936,6 +939,7 @@ static void run_ranks(uint32_t other_index)
 static void run_thread_ranks(int peer)
 {
     (void)peer;
+    with("HOPCAST_FAKE_CUDA_STREAMS", "16"); /* the device is opened twice */
     have_kernels();
     run_ranks(0);
     run_ranks(1); /* and between two devices */
@@ -1087,7 +1091,7 @@ static void fail_later(int peer)
     FAILS(HOP_ERR_IO, "CUDA_ERROR_ILLEGAL_ADDRESS", CUDA->synchronize(device, 0, D));
     FAILS(HOP_ERR_IO, "earlier", CUDA->copy(device, 0, &work, D));
     FAILS(HOP_ERR_IO, "earlier", CUDA->reduce(device, 0, &reduction, D));
-    FAILS(HOP_ERR_IO, "earlier", CUDA->synchronize(device, 1, D));
+    FAILS(HOP_ERR_IO, "earlier", CUDA->synchronize(device, OTHER, D));
     FAILS(HOP_ERR_IO, "earlier", CUDA->allocate(device, 1, &none, D));
     FAILS(HOP_ERR_IO, "earlier", CUDA->export_memory(device, a, &handle, D));
     FAILS(HOP_ERR_IO, "earlier", CUDA->register_host(device, &handle, sizeof handle, D));
@@ -1128,14 +1132,14 @@ static int as_cuda(void **state)
 {
     (void)state;
     gpu = &hop_device_cuda;
-    return 0;
+    return setenv("HOPCAST_FAKE_CUDA_STREAMS", "8", 1);
 }
 
 static int as_hip(void **state)
 {
     (void)state;
     gpu = &hop_device_hip;
-    return 0;
+    return setenv("HOPCAST_FAKE_CUDA_STREAMS", "4", 1);
 }
 
 #define BOTH(test)                                                                                                     \

@@ -24,6 +24,7 @@
  *     HOPCAST_FAKE_CUDA_LATE     microseconds that one piece of work in 16 begins late, whatever waits for it; default 0
  *     HOPCAST_FAKE_CUDA_REFUSED  pairs without access, "0>1,1>0": device 0, by its bus id, has none to memory of 1;
  *                                "sockets": none to the other socket
+ *     HOPCAST_FAKE_CUDA_STREAMS  that a device may have, default 8: there is a queue for each
  *     HOPCAST_FAKE_CUDA_EVENTS   that a process may have at a time, default 100000
  *     HOPCAST_FAKE_CUDA_SHARED   how many of those may be shared between processes, default 100000
  *     CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES   "4,5": those of the driver's order, in this one
@@ -152,7 +153,7 @@ static struct hop_gpu_stream *streams;
 static int live, events, shared_events;
 static pid_t initialized; /* 0: not yet */
 static unsigned seed, delay_us = 200, late_us;
-static int events_most = 100000, shared_most = 100000;
+static int events_most = 100000, shared_most = 100000, streams_most = 8;
 static struct fault {
     char name[48];
     int countdown, code;
@@ -280,6 +281,7 @@ API int cuInit(unsigned flags)
     seed = read_number("HOPCAST_FAKE_CUDA_SEED", 1);
     delay_us = read_number("HOPCAST_FAKE_CUDA_DELAY", 200);
     late_us = read_number("HOPCAST_FAKE_CUDA_LATE", 0);
+    streams_most = (int)read_number("HOPCAST_FAKE_CUDA_STREAMS", 8);
     events_most = (int)read_number("HOPCAST_FAKE_CUDA_EVENTS", 100000);
     shared_most = (int)read_number("HOPCAST_FAKE_CUDA_SHARED", 100000);
     read_refused(getenv("HOPCAST_FAKE_CUDA_REFUSED"));
@@ -645,8 +647,15 @@ API int cuStreamCreate(struct hop_gpu_stream **stream, unsigned flags)
     if (flags != HOP_GPU_STREAM_NON_BLOCKING)
         return INVALID_VALUE;
     struct hop_gpu_stream *made = calloc(1, sizeof *made);
-    if (!made)
+    int others = 0;
+    (void)pthread_mutex_lock(&mutex);
+    for (const struct hop_gpu_stream *s = streams; s; s = s->next)
+        others += s->context == current();
+    (void)pthread_mutex_unlock(&mutex);
+    if (!made || others >= streams_most) {
+        free(made);
         return OUT_OF_MEMORY;
+    }
     made->context = current();
     (void)pthread_mutex_lock(&mutex);
     made->random = seed += 7919;
