@@ -2,7 +2,7 @@
 /*
  * Machine files may set parameters, a cluster has one value of each. Where all machines agree the cluster has their
  * value. Where they do not, links keep the capacities and latencies of their own file, and roots their tau, now said
- * in full; what only holds for a whole topology (ceilings, LogGP) is refused. A fabric that says nothing of its own
+ * in full, and nobody blocks others (head_of_line); what else holds for a whole topology (ceilings, LogGP) is refused. A fabric that says nothing of its own
  * follows the machines.
  */
 #include "import/cluster.h"
@@ -37,7 +37,7 @@ static bool keep(struct hop_cluster_member *member, const struct hop_parameter *
     else if (strcmp(parameter->name, "tau") == 0)
         member->keep_tau = true;
     else
-        return false;
+        return strcmp(parameter->name, "head_of_line") == 0; /* gives way */
     return true;
 }
 

@@ -383,6 +383,22 @@ static void of_equally_near_nics_each_gpu_uses_its_own(void **state)
     hop_topology_destroy(t);
 }
 
+static void blocking_is_that_of_the_machines(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"dgx-a100", "../machines/helios-qdr.json"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[256];
+        (void)snprintf(
+            text, sizeof text,
+            "{\"cluster\": \"c\", \"nodes\": [{\"machine\": \"%s\", \"count\": 2}], \"fabric\": \"star:16\"}",
+            machines[i]);
+        struct hop_topology *t = read_cluster(text);
+        assert_true(hop_topology_parameter(t, "head_of_line")->value == (double)i);
+        hop_topology_destroy(t);
+    }
+}
+
 static void a_star_chooses_the_model_of_every_servers_domain(void **state)
 {
     (void)state;
@@ -404,6 +420,7 @@ static void a_star_chooses_the_model_of_every_servers_domain(void **state)
 TEST_GROUP(cluster)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocking_is_that_of_the_machines),
         cmocka_unit_test(a_star_chooses_the_model_of_every_servers_domain),
         cmocka_unit_test(of_equally_near_nics_each_gpu_uses_its_own),
         cmocka_unit_test(every_node_is_its_machine),
