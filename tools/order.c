@@ -272,6 +272,7 @@ static int run(int argc, char **argv)
     watch.ticker = tool_tick_begin();
     watch.ticker.terminal = watch.ticker.terminal && first;
     r.options.group = group;
+    r.options.time_limit_s /= r.robust ? 2 : 1; /* half for the best order */
     r.options.progress = watch_search;
     r.options.improved = first && r.output && strcmp(r.output, "-") != 0 ? keep_best : NULL;
     r.options.context = &watch;

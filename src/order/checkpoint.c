@@ -151,7 +151,7 @@ static double number(struct reader *r, const char *expected)
 /* The place of a kind, a line's rest, among the phases, which follow each other. */
 static uint32_t phase_of(const char *kind)
 {
-    static const char *const phases[] = {"anytime", "waits", "search", "rests", "late", "more", "count"};
+    static const char *const phases[] = {"anytime", "waits", "search", "late", "rests", "count"};
     for (uint32_t phase = 1; phase < HOP_COUNT(phases); phase++) {
         if (strcspn(kind, "\n") == strlen(phases[phase]) && strncmp(kind, phases[phase], strlen(phases[phase])) == 0)
             return phase;

@@ -2,7 +2,8 @@
 /*
  * The search for the best order: phases that share one crew and end as soon as the best value meets the lower bound.
  *
- *     orders that practitioners use -> anytime search (order/anytime.h) -> branch and bound (order/branch.h) -> counting of optima
+ *     orders that practitioners use -> anytime search (order/anytime.h) -> branch and bound (order/branch.h), without rests,
+ *     then with them -> counting of optima
  *
  * Every rank of a group goes through the same phases; only the tasks of each are spread.
  */
@@ -15,7 +16,7 @@
 #include "order/order.h"
 #include "order/starts.h"
 
-enum { QUICK_ROUNDS = 1, MORE_ROUNDS = 3, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, SEARCH_WORK = 4800000 };
+enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, SEARCH_WORK = 4800000 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
 #define ORDERS_MEDIUM                                                                                                  \
     1e14 /* branch and bound follows in the second half of the time; with more orders for a while only */
@@ -475,18 +476,14 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
         status = search_anytime(s, s->no_waits ? "anytime" : "waits", diag);
     if (status == HOP_OK)
         status = prove(s, false, many ? most : 0, diag);
+    if (status == HOP_OK && !o->no_waits && may_gain(s)) /* it may meet the value */
+        status = find_dual(s, diag);
+    s->no_waits = o->no_waits;
+    s->rounds = FULL_ROUNDS;
+    if (status == HOP_OK && few && !o->no_waits && may_gain(s)) /* the better the best, the more is left out */
+        status = search_anytime(s, "late", diag);
     if (status == HOP_OK && !o->no_waits)
         status = prove(s, true, many || !limited ? most : 0, diag);
-    s->no_waits = o->no_waits;
-    if (status == HOP_OK && few && !o->no_waits && may_gain(s))
-        status = search_anytime(s, "late", diag);
-    /* Where waits make the best order, or the only one, looking further is worth it. */
-    const struct hop_record_kept *best = best_of(s);
-    if (status == HOP_OK && few && !o->no_waits && may_gain(s) &&
-        (best ? hop_sequence_waits(s->p, &best->sequence) : !known)) {
-        s->rounds = MORE_ROUNDS;
-        status = search_anytime(s, "more", diag);
-    }
     return status == HOP_OK ? count_optima(s, diag) : status;
 }
 
