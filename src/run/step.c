@@ -234,8 +234,8 @@ void hop_step_prepare(struct hop_program *program, const struct hop_run_step *st
     const struct hop_op *op = hop_schedule_op(program->schedule, step->op);
     const struct hop_reduction nothing = {.reduce = op->reduce,
                                           .type = op->type,
-                                          .inputs = (const void *const *)step->places[0],
-                                          .outputs = step->places[0] + step->reads,
+                                          .inputs = (const void *const *)step->places,
+                                          .outputs = step->places + step->reads,
                                           .input_count = step->reads,
                                           .output_count = step->writes};
     if (step->kind == HOP_STEP_REDUCE)
