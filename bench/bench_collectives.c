@@ -9,8 +9,8 @@
  * least 4 B each. SECONDS are for one line.
  *
  * First the fastest of our algorithms is found in a short trial, then it and MPI take turns: each round times a batch
- * of MPI's calls, a batch of ours in the program's own buffers, and a batch of ours with the caller's data copied into
- * and out of them, in an order that changes from round to round. A batch lasts from the first rank's beginning to the
+ * of MPI's calls, a batch of ours on the same vectors, bound (hop_program_bind), and a batch of ours in the program's own
+ * buffers, in an order that changes from round to round. A batch lasts from the first rank's beginning to the
  * last one's end. What is printed: medians, and the median and quartiles of the rounds' ratios. Results are compared
  * before and after, with other data.
  *
@@ -43,7 +43,7 @@ enum { ROUNDS = 201, FEWEST_ROUNDS = 5, TRIALS = 9, RANKS = 64, SIZES = 32 };
 #define LIMIT_BYTES (UINT64_C(16) << 20) /* from here on an allreduce is held against memory */
 
 /* What a batch repeats. */
-enum work { MPI, OURS, COPYING, STORES, STREAMS, WORKS };
+enum work { MPI, BOUND, OURS, STORES, STREAMS, WORKS };
 
 struct candidate {
     enum hop_collective_kind kind;
@@ -74,6 +74,11 @@ static const struct candidate candidates[] = {
     {HOP_COLLECTIVE_REDUCE, "one-shot", false, SMALL},
     {HOP_COLLECTIVE_REDUCE, "binomial", false, SMALL},
     {HOP_COLLECTIVE_REDUCE, "gsb", true, SMALL},
+    {HOP_COLLECTIVE_GATHER, "direct", false, ALWAYS},
+    {HOP_COLLECTIVE_GATHER, "gsb", true, ALWAYS},
+    {HOP_COLLECTIVE_SCATTER, "direct", false, ALWAYS},
+    {HOP_COLLECTIVE_SCATTER, "gsb", true, ALWAYS},
+    {HOP_COLLECTIVE_BARRIER, "dissemination", false, ALWAYS},
 };
 
 static int rank, ranks;
@@ -82,11 +87,10 @@ static struct hop_team *team;
 struct bench {
     enum hop_collective_kind kind;
     uint64_t bytes, in_bytes, out_bytes; /* of the line; of a rank's vectors */
-    float *in, *out, *copied, *memory;   /* the caller's; memory: for the loops */
+    float *in, *out, *bound, *memory;    /* the caller's; bound: where ours puts what it gets; memory: for the loops */
     const struct candidate *used;
     struct hop_schedule *schedule;
-    struct hop_program *program;
-    uint32_t in_buffer, out_buffer;
+    struct hop_program *program, *binding; /* in its own buffers, in the caller's */
     float *plan_in, *plan_out;
     unsigned calls[WORKS]; /* of a batch; 0: not measured */
 };
@@ -140,17 +144,24 @@ static float *room(uint64_t bytes)
 
 /* ---- our side ---- */
 
-static void find_buffer(struct bench *b, const char *name, uint32_t *index, float **address)
+/* A rank that gets or gives nothing has no such buffer: NULL. */
+static float *find_buffer(const struct bench *b, const char *name)
 {
-    const char *each;
-    uint64_t bytes;
-    for (*index = 0; hop_program_buffer(b->program, *index, &each, &bytes); ++*index) {
-        if (strcmp(each, name) != 0)
-            continue;
-        *address = hop_program_address(b->program, *index);
-        return;
-    }
-    *address = NULL; /* a rank that gets nothing */
+    return hop_program_address(b->program, hop_program_find(b->program, name));
+}
+
+/* Where it begins in `data`: an allgather in place, say, would have its own part in the middle; only broadcasts do so. */
+static void bind(const struct bench *b, bool in_place)
+{
+    struct hop_diag diag = {0};
+    struct hop_binding bindings[2];
+    uint32_t count = 0, in = hop_program_find(b->binding, in_place ? "data" : "in"),
+             out = in_place ? UINT32_MAX : hop_program_find(b->binding, "out");
+    if (in != UINT32_MAX)
+        bindings[count++] = (struct hop_binding){in, in_place && rank != 0 ? b->bound : b->in};
+    if (out != UINT32_MAX)
+        bindings[count++] = (struct hop_binding){out, b->bound};
+    need(hop_program_bind(b->binding, bindings, count, &diag), &diag);
 }
 
 static void make_plan(struct bench *b, const struct candidate *candidate)
@@ -166,19 +177,22 @@ static void make_plan(struct bench *b, const struct candidate *candidate)
     bool broadcasts = b->kind == HOP_COLLECTIVE_BROADCAST;
     struct hop_collective_options what = {.kind = b->kind,
                                           .algorithm = candidate->algorithm,
-                                          .bytes = b->kind == HOP_COLLECTIVE_ALLGATHER ? b->in_bytes : b->bytes,
+                                          .bytes = b->kind == HOP_COLLECTIVE_SCATTER ? b->bytes : b->in_bytes,
                                           .type = HOP_TYPE_F32,
                                           .in_place = broadcasts};
-    struct hop_program_options how = {.pipelined = true};
+    struct hop_program_options how = {.pipelined = true}, bound = {.pipelined = true, .bound = true};
     b->used = candidate;
     need(hop_make_collective(&who, &what, &b->schedule, &diag), &diag);
     need(hop_program_create(team, b->schedule, &how, &b->program, &diag), &diag);
-    find_buffer(b, broadcasts ? "data" : "in", &b->in_buffer, &b->plan_in);
-    find_buffer(b, broadcasts ? "data" : "out", &b->out_buffer, &b->plan_out);
+    need(hop_program_create(team, b->schedule, &bound, &b->binding, &diag), &diag);
+    b->plan_in = find_buffer(b, broadcasts ? "data" : "in");
+    b->plan_out = find_buffer(b, broadcasts ? "data" : "out");
+    bind(b, broadcasts);
 }
 
 static void drop_plan(struct bench *b)
 {
+    hop_program_destroy(b->binding);
     hop_program_destroy(b->program);
     hop_schedule_destroy(b->schedule);
     b->program = NULL;
@@ -186,12 +200,12 @@ static void drop_plan(struct bench *b)
 
 static bool gives(const struct bench *b) /* this rank puts something in */
 {
-    return b->kind != HOP_COLLECTIVE_BROADCAST || rank == 0;
+    return (b->kind != HOP_COLLECTIVE_BROADCAST && b->kind != HOP_COLLECTIVE_SCATTER) || rank == 0;
 }
 
 static bool gets(const struct bench *b)
 {
-    return b->kind != HOP_COLLECTIVE_REDUCE || rank == 0;
+    return (b->kind != HOP_COLLECTIVE_REDUCE && b->kind != HOP_COLLECTIVE_GATHER) || rank == 0;
 }
 
 /* ---- batches ---- */
@@ -212,6 +226,15 @@ static void call_mpi(const struct bench *b)
     case HOP_COLLECTIVE_REDUCE_SCATTER:
         MPI_Reduce_scatter_block(b->in, b->out, out, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         break;
+    case HOP_COLLECTIVE_GATHER:
+        MPI_Gather(b->in, in, MPI_FLOAT, b->out, in, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        break;
+    case HOP_COLLECTIVE_SCATTER:
+        MPI_Scatter(b->in, out, MPI_FLOAT, b->out, out, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        break;
+    case HOP_COLLECTIVE_BARRIER:
+        MPI_Barrier(MPI_COMM_WORLD);
+        break;
     case HOP_COLLECTIVE_ALLTOALL:
         MPI_Alltoall(b->in, in / ranks, MPI_FLOAT, b->out, in / ranks, MPI_FLOAT, MPI_COMM_WORLD);
         break;
@@ -220,20 +243,10 @@ static void call_mpi(const struct bench *b)
     }
 }
 
-static void call_ours(const struct bench *b)
+static void call_ours(struct hop_program *program)
 {
     struct hop_diag diag;
-    need(hop_program_run(b->program, &diag), &diag);
-}
-
-static void call_copying(const struct bench *b)
-{
-    struct hop_diag diag;
-    if (gives(b))
-        need(hop_program_write(b->program, b->in_buffer, 0, b->in, b->in_bytes, &diag), &diag);
-    need(hop_program_run(b->program, &diag), &diag);
-    if (gets(b))
-        need(hop_program_read(b->program, b->out_buffer, 0, b->copied, b->out_bytes, &diag), &diag);
+    need(hop_program_run(program, &diag), &diag);
 }
 
 /* Reads and writes as many bytes as the vector has. past: the caches. */
@@ -268,11 +281,11 @@ static void call(const struct bench *b, enum work work)
     case MPI:
         call_mpi(b);
         break;
-    case OURS:
-        call_ours(b);
+    case BOUND:
+        call_ours(b->binding);
         break;
-    case COPYING:
-        call_copying(b);
+    case OURS:
+        call_ours(b->program);
         break;
     default:
         call_loop(b, work == STREAMS);
@@ -325,19 +338,19 @@ static void check(const struct bench *b, uint32_t seed)
     float *given = broadcasts ? b->out : b->in;
     fill(given, broadcasts ? b->out_bytes : b->in_bytes, seed);
     if (broadcasts && rank == 0)
-        memcpy(b->in, b->out, b->in_bytes); /* what copying puts in */
+        memcpy(b->in, b->out, b->in_bytes); /* what ours gives */
     if (!broadcasts)
         memset(b->out, 0xff, b->out_bytes);
-    if (gives(b))
+    if (gives(b) && b->plan_in)
         memcpy(b->plan_in, given, b->in_bytes);
-    if (gets(b) && !(broadcasts && rank == 0))
+    if (gets(b) && b->plan_out && !(broadcasts && rank == 0))
         memset(b->plan_out, 0xff, b->out_bytes);
-    memset(b->copied, 0xff, b->out_bytes);
+    memset(b->bound, 0xff, b->out_bytes);
     call_mpi(b);
-    call_ours(b);
-    bool wrong = gets(b) && memcmp(b->out, b->plan_out, b->out_bytes) != 0;
-    call_copying(b);
-    wrong = wrong || (gets(b) && memcmp(b->out, b->copied, b->out_bytes) != 0);
+    call_ours(b->program);
+    call_ours(b->binding);
+    bool wrong = gets(b) && b->plan_out && memcmp(b->out, b->plan_out, b->out_bytes) != 0;
+    wrong = wrong || (gets(b) && !(broadcasts && rank == 0) && memcmp(b->out, b->bound, b->out_bytes) != 0);
     (void)snprintf(text, sizeof text, "%s of %llu bytes by %s differs from MPI's", hop_collective_name(b->kind),
                    (unsigned long long)b->bytes, b->used->algorithm);
     if (wrong)
@@ -359,18 +372,20 @@ static void size_text(uint64_t bytes, char text[32])
 static void begin(struct bench *b, enum hop_collective_kind kind, uint64_t bytes)
 {
     uint64_t parts = (uint64_t)ranks * sizeof(float), n = (uint64_t)ranks;
-    bool cut =
-        kind == HOP_COLLECTIVE_ALLGATHER || kind == HOP_COLLECTIVE_REDUCE_SCATTER || kind == HOP_COLLECTIVE_ALLTOALL;
-    if (cut)
+    bool gathers = kind == HOP_COLLECTIVE_ALLGATHER || kind == HOP_COLLECTIVE_GATHER;
+    bool scatters = kind == HOP_COLLECTIVE_REDUCE_SCATTER || kind == HOP_COLLECTIVE_SCATTER;
+    if (kind == HOP_COLLECTIVE_BARRIER)
+        bytes = 0;
+    else if (gathers || scatters || kind == HOP_COLLECTIVE_ALLTOALL)
         bytes = bytes < parts ? parts : bytes / parts * parts;
     *b = (struct bench){.kind = kind, .bytes = bytes, .in_bytes = bytes, .out_bytes = bytes};
-    if (kind == HOP_COLLECTIVE_ALLGATHER)
+    if (gathers)
         b->in_bytes = bytes / n;
-    if (kind == HOP_COLLECTIVE_REDUCE_SCATTER)
+    if (scatters)
         b->out_bytes = bytes / n;
     b->in = room(b->in_bytes);
     b->out = room(b->out_bytes);
-    b->copied = room(b->out_bytes);
+    b->bound = room(b->out_bytes);
     if (kind == HOP_COLLECTIVE_ALLREDUCE && bytes >= LIMIT_BYTES)
         b->memory = room(2 * bytes);
 }
@@ -380,7 +395,7 @@ static void end(struct bench *b)
     drop_plan(b);
     free(b->in);
     free(b->out);
-    free(b->copied);
+    free(b->bound);
     free(b->memory);
 }
 
@@ -395,10 +410,10 @@ static const struct candidate *choose(struct bench *b)
             continue;
         double least_s = INFINITY;
         make_plan(b, each);
-        unsigned calls = count_calls(b, OURS);
+        unsigned calls = count_calls(b, BOUND);
         double taken_s = 0;
         for (unsigned k = 0; k < TRIALS && (k < 2 || taken_s < TRIAL_S); k++) {
-            double each_s = time_batch(b, OURS, calls);
+            double each_s = time_batch(b, BOUND, calls);
             least_s = fmin(least_s, each_s);
             taken_s += each_s * calls;
         }
@@ -416,10 +431,10 @@ static const struct candidate *choose(struct bench *b)
 static void print(const struct bench *b, unsigned rounds, double times[WORKS][ROUNDS])
 {
     char size[32], limit[48] = "";
-    double ratio[ROUNDS], copying[ROUNDS], of_limit[ROUNDS], us[WORKS] = {0};
+    double ratio[ROUNDS], bound[ROUNDS], of_limit[ROUNDS], us[WORKS] = {0};
     for (unsigned r = 0; r < rounds; r++) {
         ratio[r] = times[MPI][r] / times[OURS][r];
-        copying[r] = times[MPI][r] / times[COPYING][r];
+        bound[r] = times[MPI][r] / times[BOUND][r];
         if (b->calls[STORES])
             of_limit[r] = fmin(times[STORES][r], times[STREAMS][r]) / times[OURS][r];
     }
@@ -432,18 +447,18 @@ static void print(const struct bench *b, unsigned rounds, double times[WORKS][RO
         (void)snprintf(limit, sizeof limit, "%.2f", median);
     }
     size_text(b->bytes, size);
-    double median = quantile(ratio, rounds, 0.5);
+    double median = quantile(bound, rounds, 0.5);
     printf("| " MPI_NAME " | %d | %s | %s | %s%s | %.3g | %.3g | %.2f (%.2f-%.2f) | %.3g | %.2f | %s |\n", ranks,
            hop_collective_name(b->kind), size, b->used->algorithm, b->used->together ? ", in place" : "", us[MPI],
-           us[OURS], median, quantile(ratio, rounds, 0.25), quantile(ratio, rounds, 0.75), us[COPYING],
-           quantile(copying, rounds, 0.5), limit);
+           us[BOUND], median, quantile(bound, rounds, 0.25), quantile(bound, rounds, 0.75), us[OURS],
+           quantile(ratio, rounds, 0.5), limit);
     (void)fflush(stdout);
 }
 
 /* Progress: the least times, of which a busy machine says more than by medians. */
 static void tell(const struct bench *b, unsigned rounds, double times[WORKS][ROUNDS])
 {
-    static const char *const names[WORKS] = {"MPI", "ours", "copying", "stores", "past caches"};
+    static const char *const names[WORKS] = {"MPI", "bound", "ours", "stores", "past caches"};
     fprintf(stderr, MPI_NAME " %d ranks %s %llu B, %u rounds, least us:", ranks, hop_collective_name(b->kind),
             (unsigned long long)b->bytes, rounds);
     for (int w = 0; w < WORKS; w++) {
@@ -462,7 +477,7 @@ static void line(enum hop_collective_kind kind, uint64_t bytes, double limit_s)
     make_plan(&b, choose(&b));
     check(&b, 1);
     for (int w = 0; w < WORKS; w++)
-        b.calls[w] = w <= COPYING || b.memory ? count_calls(&b, (enum work)w) : 0;
+        b.calls[w] = w <= OURS || b.memory ? count_calls(&b, (enum work)w) : 0;
     double begun_s = now_s();
     for (int more = 1; more;) {
         for (unsigned i = 0; i < WORKS; i++) {
