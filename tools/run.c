@@ -59,7 +59,7 @@ static const struct tool_option table[] = {
     SHARED(map, AT(run_options, map),
            .help =
                "the device of every rank, a file (hop_placement(3)); with --on also packed (the default) or cyclic"),
-    SHARED(on, AT(run_options, topology), .help = "whose devices these are"),
+    SHARED(on, AT(run_options, topology), .help = "whose devices these are; a GPU is the one at the bus id that it says"),
     SHARED(set, AT(run_options, sets), .needs = "on emulate"),
     SHARED(model, AT(run_options, request.models), .needs = "on emulate",
            .help = "of the topology, for --predict and what held transfers back (see hopcast predict --help)"),
