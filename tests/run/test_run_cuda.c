@@ -295,6 +295,27 @@ static void no_launch_reads_what_an_earlier_one_left(void **state)
     }
 }
 
+/* Nobody waits for anybody but for the bytes: a packet of a copy that another mechanism has done meanwhile must be thrown away,
+ * however late it comes. */
+static void nor_does_a_packet_that_comes_late_write_into_a_later_launch(void **state)
+{
+    static const enum hop_collective_kind kinds[] = {HOP_COLLECTIVE_SCATTER, HOP_COLLECTIVE_BROADCAST,
+                                                     HOP_COLLECTIVE_GATHER};
+    static const char *const algorithms[] = {"gsb", "gsb-gsb", "gsb-btb"};
+    static const struct machine late = {.late = "3000"};
+    (void)state;
+    for (unsigned seed = 1; seed <= soaked(20, 1); seed++) {
+        struct many *many = new_cases(30, seed);
+        many->between = dawdle;
+        many->machine = &late;
+        for (unsigned i = 0; i < 9; i++) {
+            struct wanted w = {kinds[i / 3], 3, seed % 3, 11, HOP_TYPE_I64, HOP_REDUCE_SUM, i % 2};
+            add(many, w, algorithms[i % 3], 0, i % 2 * 2, ways(HOP_COPIES_DYNAMIC, true));
+        }
+        run_and_finish(many, 3);
+    }
+}
+
 static void copies_end_when_one_mechanism_lags_or_stalls_altogether(void **state)
 {
     static const double delays[][2] = {{INFINITY, 0}, {0, INFINITY}, {2e-3, 0}, {0, 2e-3}, {5e-4, 1e-3}};
@@ -562,6 +583,7 @@ TEST_GROUP(run_cuda)
         cmocka_unit_test(a_device_is_the_one_at_the_bus_id_that_the_topology_says),
         cmocka_unit_test(a_device_that_is_not_there_and_a_reduction_that_reaches_too_far_are_refused),
         cmocka_unit_test(no_launch_reads_what_an_earlier_one_left),
+        cmocka_unit_test(nor_does_a_packet_that_comes_late_write_into_a_later_launch),
         cmocka_unit_test(copies_end_when_one_mechanism_lags_or_stalls_altogether),
         cmocka_unit_test(a_call_of_the_driver_that_fails_ends_all_ranks_and_is_named),
         cmocka_unit_test(a_kernel_that_cannot_be_launched_too),
