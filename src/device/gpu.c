@@ -87,14 +87,6 @@ static void read_properties(struct hop_gpu_call *call, unsigned copy_streams)
     properties->timed = true;
 }
 
-static void drop_timers(struct hop_gpu_device *device, struct hop_gpu_timer *timers)
-{
-    for (struct hop_gpu_timer *timer = timers, *next; timer; timer = next) {
-        next = timer->next;
-        hop_gpu_timer_free(device, timer);
-    }
-}
-
 static void close_device(struct hop_device *base)
 {
     struct hop_gpu_device *device = (struct hop_gpu_device *)base;
@@ -108,10 +100,7 @@ static void close_device(struct hop_device *base)
             (void)device->driver->cuStreamSynchronize(device->streams[i]);
     }
     hop_gpu_drop_all(device, UINT32_MAX, entered);
-    drop_timers(device, device->timing.running);
-    drop_timers(device, device->timing.idle);
-    if (device->timing.reference)
-        (void)device->driver->cuEventDestroy(device->timing.reference);
+    hop_gpu_time_finish(device);
     if (entered && device->kernels)
         (void)device->driver->cuModuleUnload(device->kernels);
     for (unsigned i = 0; i <= NOW && entered; i++) {
@@ -131,8 +120,7 @@ static void abandon(struct hop_device *base)
     struct hop_gpu_device *device = (struct hop_gpu_device *)base;
     if (device) {
         hop_gpu_drop_all(device, UINT32_MAX, false);
-        drop_timers(device, device->timing.running);
-        drop_timers(device, device->timing.idle);
+        hop_gpu_time_finish(device);
     }
     free(base);
 }
@@ -274,10 +262,10 @@ static enum hop_status copy(struct hop_device *base, unsigned stream, const stru
 {
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
     struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);
-    struct hop_gpu_timer *timer = hop_gpu_time_begin(&call, on, work->span_s);
+    struct hop_gpu_timer *timer = hop_gpu_time_begin(&call, stream, work->span_s);
     if (work->bytes)
         (void)HOP_GPU(&call, cuMemcpyAsync, (uintptr_t)work->to, (uintptr_t)work->from, work->bytes, on);
-    hop_gpu_time_end(&call, on, timer);
+    hop_gpu_time_end(&call, stream, timer);
     if (work->bytes)
         hop_gpu_queued(&call, stream);
     return hop_gpu_end(&call);

@@ -33,7 +33,9 @@ struct hop_gpu_timer {
 struct hop_gpu_timing {
     struct hop_gpu_event *reference;
     double reference_s;
-    struct hop_gpu_timer *running, *idle;
+    struct hop_gpu_timer *first[HOP_DEVICE_STREAMS + 1], *last[HOP_DEVICE_STREAMS + 1]; /* running, of each stream */
+    uint32_t running;
+    struct hop_gpu_timer *idle;
 };
 
 struct hop_gpu_device {
@@ -85,12 +87,12 @@ enum hop_status hop_gpu_reaches(struct hop_device *device, const char *place, bo
 
 /* ---- gpu_time.c ---- */
 
-/* Around work on a stream; NULL: it is not to be timed, or the call has failed. */
-struct hop_gpu_timer *hop_gpu_time_begin(struct hop_gpu_call *call, struct hop_gpu_stream *on, double *span_s);
-void hop_gpu_time_end(struct hop_gpu_call *call, struct hop_gpu_stream *on, struct hop_gpu_timer *timer);
+/* Around work on a stream of the table; NULL: it is not to be timed, or the call has failed. */
+struct hop_gpu_timer *hop_gpu_time_begin(struct hop_gpu_call *call, unsigned stream, double *span_s);
+void hop_gpu_time_end(struct hop_gpu_call *call, unsigned stream, struct hop_gpu_timer *timer);
 /* Says when the work was of which all has ended. */
 void hop_gpu_time_look(struct hop_gpu_call *call);
-void hop_gpu_timer_free(const struct hop_gpu_device *device, struct hop_gpu_timer *timer);
+void hop_gpu_time_finish(struct hop_gpu_device *device);
 
 /* ---- gpu_held.c ---- */
 

@@ -31,6 +31,41 @@ static void refer(struct hop_gpu_call *call)
     }
 }
 
+static void free_timer(const struct hop_gpu_device *device, struct hop_gpu_timer *timer)
+{
+    if (timer->start)
+        (void)device->driver->cuEventDestroy(timer->start);
+    if (timer->end)
+        (void)device->driver->cuEventDestroy(timer->end);
+    free(timer);
+}
+
+static void put(struct hop_gpu_timing *timing, struct hop_gpu_timer *timer)
+{
+    timer->next = timing->idle;
+    timing->idle = timer;
+}
+
+void hop_gpu_time_finish(struct hop_gpu_device *device)
+{
+    struct hop_gpu_timing *timing = &device->timing;
+    for (unsigned s = 0; s <= HOP_DEVICE_STREAMS; s++) {
+        for (struct hop_gpu_timer *timer = timing->first[s], *next; timer; timer = next) {
+            next = timer->next;
+            put(timing, timer);
+        }
+    }
+    for (struct hop_gpu_timer *timer = timing->idle, *next; timer; timer = next) {
+        next = timer->next;
+        free_timer(device, timer);
+    }
+    if (timing->reference)
+        (void)device->driver->cuEventDestroy(timing->reference);
+    *timing = (struct hop_gpu_timing){0};
+}
+
+/* ---- around work ---- */
+
 static struct hop_gpu_timer *take(struct hop_gpu_call *call)
 {
     struct hop_gpu_timing *timing = &call->device->timing;
@@ -43,43 +78,45 @@ static struct hop_gpu_timer *take(struct hop_gpu_call *call)
     if (!timer)
         call->status = hop_fail_memory(call->diag);
     else if (!HOP_GPU(call, cuEventCreate, &timer->start, 0) || !HOP_GPU(call, cuEventCreate, &timer->end, 0))
-        hop_gpu_timer_free(call->device, timer);
+        free_timer(call->device, timer);
     return call->status == HOP_OK ? timer : NULL;
 }
 
-void hop_gpu_timer_free(const struct hop_gpu_device *device, struct hop_gpu_timer *timer)
-{
-    if (timer->start)
-        (void)device->driver->cuEventDestroy(timer->start);
-    if (timer->end)
-        (void)device->driver->cuEventDestroy(timer->end);
-    free(timer);
-}
-
-struct hop_gpu_timer *hop_gpu_time_begin(struct hop_gpu_call *call, struct hop_gpu_stream *on, double *span_s)
+struct hop_gpu_timer *hop_gpu_time_begin(struct hop_gpu_call *call, unsigned stream, double *span_s)
 {
     struct hop_gpu_timing *timing = &call->device->timing;
     if (!span_s || call->status != HOP_OK)
         return NULL;
-    if (!timing->running && !(hop_now_s() - timing->reference_s < REFERENCE_LASTS_S))
+    if (timing->running == 0 && !(hop_now_s() - timing->reference_s < REFERENCE_LASTS_S))
         refer(call);
     struct hop_gpu_timer *timer = call->status == HOP_OK ? take(call) : NULL;
     if (timer) {
         timer->span_s = span_s;
-        (void)HOP_GPU(call, cuEventRecord, timer->start, on);
+        (void)HOP_GPU(call, cuEventRecord, timer->start, hop_gpu_stream(call, stream));
     }
     return timer;
 }
 
-void hop_gpu_time_end(struct hop_gpu_call *call, struct hop_gpu_stream *on, struct hop_gpu_timer *timer)
+void hop_gpu_time_end(struct hop_gpu_call *call, unsigned stream, struct hop_gpu_timer *timer)
 {
+    struct hop_gpu_timing *timing = &call->device->timing;
+    unsigned place = stream == HOP_STREAM_NOW ? HOP_DEVICE_STREAMS : stream;
     if (!timer)
         return;
-    (void)HOP_GPU(call, cuEventRecord, timer->end, on);
-    struct hop_gpu_timer **list = call->status == HOP_OK ? &call->device->timing.running : &call->device->timing.idle;
-    timer->next = *list;
-    *list = timer;
+    if (!HOP_GPU(call, cuEventRecord, timer->end, hop_gpu_stream(call, stream))) {
+        put(timing, timer);
+        return;
+    }
+    timer->next = NULL;
+    if (timing->first[place])
+        timing->last[place]->next = timer;
+    else
+        timing->first[place] = timer;
+    timing->last[place] = timer;
+    timing->running++;
 }
+
+/* ---- what they say ---- */
 
 /* When an event was, by the host's clock. */
 static double when(struct hop_gpu_call *call, struct hop_gpu_event *event)
@@ -90,23 +127,25 @@ static double when(struct hop_gpu_call *call, struct hop_gpu_event *event)
     return timing->reference_s + 1e-3 * (double)ms;
 }
 
-void hop_gpu_time_look(struct hop_gpu_call *call)
+/* In their order on a stream. */
+static void look_at(struct hop_gpu_call *call, unsigned place)
 {
     struct hop_gpu_timing *timing = &call->device->timing;
-    struct hop_gpu_timer **place = &timing->running;
-    while (*place && call->status == HOP_OK) {
-        struct hop_gpu_timer *timer = *place;
+    struct hop_gpu_timer *timer;
+    while ((timer = timing->first[place]) != NULL && call->status == HOP_OK) {
         int code = call->device->driver->cuEventQuery(timer->end);
-        if (code == HOP_GPU_NOT_READY) {
-            place = &timer->next;
-            continue;
-        }
-        if (!hop_gpu_check(call, "cuEventQuery", code))
+        if (code == HOP_GPU_NOT_READY || !hop_gpu_check(call, "cuEventQuery", code))
             return;
         timer->span_s[0] = when(call, timer->start);
         timer->span_s[1] = when(call, timer->end);
-        *place = timer->next;
-        timer->next = timing->idle;
-        timing->idle = timer;
+        timing->first[place] = timer->next;
+        timing->running--;
+        put(timing, timer);
     }
+}
+
+void hop_gpu_time_look(struct hop_gpu_call *call)
+{
+    for (unsigned place = 0; place <= HOP_DEVICE_STREAMS && call->device->timing.running; place++)
+        look_at(call, place);
 }
