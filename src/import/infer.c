@@ -572,6 +572,9 @@ static void reserve(struct inference *in)
     in->tops = hop_build_alloc(in->build, n * sizeof *in->tops);
 }
 
+#define GEN3_LEAST_BPS 11.5e9 /* 16 lanes of what is still in use, facts.c */
+#define GEN5_MOST_BPS 57.6e9
+
 /* Links of unknown speed follow the parameter pcie_link; what is assumed for it depends on the table's age. */
 static void assume_pcie(struct inference *in)
 {
@@ -583,9 +586,12 @@ static void assume_pcie(struct inference *in)
     }
     double rate = hop_pcie_rate_Bps(generation, 16, hop_parameter_value(topology, "pcie_payload"),
                                     hop_parameter_value(topology, "pcie_header"));
-    hop_build_parameter(
-        in->build, "pcie_link", rate,
-        hop_build_text(in->build, "gen%u x16 by TLP arithmetic, assumed for a table without speeds", generation));
+    const char *origin =
+        hop_build_text(in->build, "gen%u x16 by TLP arithmetic, assumed for a table without speeds", generation);
+    if (in->table->knows_speeds)
+        hop_build_parameter(in->build, "pcie_link", rate, origin);
+    else
+        hop_build_assume(in->build, "pcie_link", rate, GEN3_LEAST_BPS, GEN5_MOST_BPS, origin);
 }
 
 void hop_relations_infer(const struct hop_relations *relations, struct hop_build *build)
