@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a quantity: refused with a diagnostic, or read, written and read back to the same value. */
+/* Any bytes as a quantity: refused with a diagnostic, or read, written and read back to the same value; and as a PCI
+ * address. */
 #include "fuzz.h"
 
+#include "base/numa.h"
 #include "hopcast/units.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+static void read_address(const uint8_t *data, size_t size)
+{
+    char text[64], again[32];
+    size_t length = size < sizeof text - 1 ? size : sizeof text - 1;
+    memcpy(text, data, length);
+    text[length] = '\0';
+    uint64_t address = hop_pci_address(text);
+    (void)snprintf(again, sizeof again, "%x:%02x:%02x.%x", (unsigned)(address >> 16), (unsigned)(address >> 8 & 255),
+                   (unsigned)(address >> 3 & 31), (unsigned)(address & 7));
+    MUST(address == UINT64_MAX || hop_pci_address(again) == address);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -15,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     double value, again;
     struct hop_diag diag;
 
+    read_address(data, size);
     if (hop_parse_bytes(text, size, &bytes, &diag) == HOP_OK) {
         MUST(bytes <= HOP_BYTES_MAX);
         MUST(hop_format_bytes(bytes, buffer, sizeof buffer) == buffer);
