@@ -80,6 +80,8 @@ static const struct tool_option table[] = {
     FLAG("bound", 0, AT(run_options, request.plan.bound),
          "buffers are ordinary memory of each rank, bound as a caller's own (hop_program_bind(3))"),
     FLAG("no-check", 0, AT(run_options, no_check), "do not check the bytes"),
+    OPTION("save", 0, TEXT, AT(run_options, request.save), "DIR",
+           "write what each rank has after the first launch there: its result, rank0.out, or its buffers"),
     SHARED(seed, AT(run_options, request.seed), .help = "other numbers in the buffers (1)"),
     SHARED(in_process, AT(run_options, threads)),
     SHARED(was_threads, .at = 0),
@@ -206,6 +208,8 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
                 tool_diag.what, tool_diag.expected);
     tool_check_output(first ? r->output : NULL); /* rank 0 writes, the others' file systems may have other folders */
     tool_check_output(first ? r->trace : NULL);
+    if (r->save)
+        tool_make_directory(r->save);
 }
 
 static int disagree(int status)

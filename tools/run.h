@@ -18,7 +18,7 @@ struct run_request {
     uint64_t repeat, warmup, seed;
     uint64_t rows;
     bool check, json, predict, gantt, ascii;
-    const char *output, *trace;
+    const char *output, *trace, *save;
     /* of a collective that was made here; else NULL */
     const struct hop_collective_options *collective;
 };

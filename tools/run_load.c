@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast run: the topology, and the schedule that is run: read and put on devices, or made of a collective. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,6 +95,8 @@ static void make_collective(struct run_options *o, struct run_loaded *l)
     o->request.collective = &o->collective;
     o->request.plan.pipelined = true;
     o->request.plan.collective = hop_collective_name(o->collective.kind);
+    if (hop_schedule_run_ranks(l->schedule) == ranks) /* else some have nothing to do, and no buffers */
+        o->request.plan.definition = &o->collective;
 }
 
 /* ---- a schedule ---- */
@@ -128,7 +131,50 @@ static void check_source(const char *source)
     tool_fail(&tool_diag);
 }
 
-static void load_schedule(const struct run_options *o, struct run_loaded *l)
+/* What `hopcast make` wrote at the head of a collective's file:
+ *
+ *     # reduce by binomial: 3 ranks, 1MiB, max of i32, root 2, in place
+ */
+static bool parse_definition(const char *line, struct hop_collective_options *what, unsigned *ranks)
+{
+    char kind[32], size[32], rest[128], word[16] = "", type[16] = "";
+    if (sscanf(line, "# %31s by %*[^:]: %u rank%*[s,] %31[0-9kKMGTiB]%127[^\n]", kind, ranks, size, rest) != 4 ||
+        !tool_collective(kind, strlen(kind), &what->kind) ||
+        hop_parse_bytes(size, strlen(size), &what->bytes, NULL) != HOP_OK ||
+        (sscanf(rest, ", %15s of %15[a-z0-9]", word, type) != 2 && sscanf(rest, " of %15[a-z0-9]", type) != 1))
+        return false;
+    const char *root = strstr(rest, ", root ");
+    what->root = root ? (uint32_t)strtoul(root + 7, NULL, 10) : 0;
+    what->in_place = strstr(rest, ", in place") != NULL;
+    bool known = false;
+    for (unsigned t = 0; t < HOP_TYPE_COUNT; t++) {
+        if (strcmp(hop_type_name((enum hop_type)t), type) == 0) {
+            what->type = (enum hop_type)t;
+            known = true;
+        }
+    }
+    for (unsigned r = 0; r < HOP_REDUCE_COUNT; r++) {
+        if (strcmp(hop_reduce_name((enum hop_reduce)r), word) == 0)
+            what->reduce = (enum hop_reduce)r;
+    }
+    return known && what->bytes % hop_type_bytes(what->type) == 0 && what->root < *ranks;
+}
+
+/* Whatever has become of the file since, its head says what it is to do. */
+static void find_definition(struct run_options *o, const struct run_loaded *l)
+{
+    static struct hop_collective_options what;
+    char line[256];
+    unsigned ranks = 0;
+    FILE *file = *o->schedules.at[0] == 'e' ? NULL : fopen(o->schedules.at[0] + 1, "r");
+    if (file && fgets(line, sizeof line, file) && parse_definition(line, &what, &ranks) &&
+        ranks == hop_schedule_run_ranks(l->schedule))
+        o->request.plan.definition = &what;
+    if (file)
+        (void)fclose(file);
+}
+
+static void load_schedule(struct run_options *o, struct run_loaded *l)
 {
     static const char *const of_collectives[] = {"algorithm", "bytes",   "operator", "type",
                                                  "root",      "segment", "in-place", "devices"};
@@ -137,6 +183,7 @@ static void load_schedule(const struct run_options *o, struct run_loaded *l)
             tool_bad_usage(&tool_run, "--%s goes with a collective, such as allreduce", of_collectives[i]);
     }
     l->schedule = tool_read_schedule(o->schedules.at[0], NULL);
+    find_definition(o, l);
     place(o, l);
     if (machine(l))
         devices_check_all(machine(l), l->schedule);

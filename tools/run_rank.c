@@ -4,12 +4,16 @@
  * all have parted, rank 0 shows what came of it: nobody waits for it any more, so that it may take as long as whoever
  * reads what it prints. */
 #include "base/clock.h"
+#include "base/replace.h"
 #include "run.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "run/definition.h"
 #include "run/hooks.h"
 
 /* What ranks find out; what is shown follows from it. */
@@ -80,6 +84,50 @@ static enum hop_status make_plan(struct hop_team *team, const struct run_request
     return status == HOP_OK ? hop_program_fill(*plan, r->seed, diag) : status;
 }
 
+/* The rank's results, or of a schedule that is no collective each of its buffers: DIR/rank3.out */
+static enum hop_status save_buffer(struct hop_program *plan, const char *path, uint32_t index, uint64_t at,
+                                   uint64_t bytes, struct hop_diag *diag)
+{
+    enum { PIECE = 1 << 20 };
+    struct hop_replacing file;
+    char *piece = malloc(PIECE);
+    enum hop_status status = piece ? HOP_OK : hop_fail_memory(diag);
+    bool begun = status == HOP_OK && hop_replacing_begin(&file, path), whole = begun;
+    for (uint64_t done = 0, part; done < bytes && whole && status == HOP_OK; done += part) {
+        part = bytes - done < PIECE ? bytes - done : PIECE;
+        status = hop_program_read(plan, index, at + done, piece, part, diag);
+        whole = status == HOP_OK && write(file.file, piece, part) == (ssize_t)part;
+    }
+    free(piece);
+    if (begun)
+        whole = hop_replacing_end(&file, whole);
+    if (status == HOP_OK && !whole)
+        status = hop_fail(diag, HOP_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+    return status;
+}
+
+static enum hop_status save(struct hop_team *team, struct hop_program *plan, const struct run_request *r,
+                            struct hop_diag *diag)
+{
+    const struct hop_collective_options *what = r->plan.definition;
+    enum hop_status status = HOP_OK;
+    const char *name;
+    uint64_t bytes, result = 0;
+    for (uint32_t b = 0; status == HOP_OK && hop_program_buffer(plan, b, &name, &bytes); b++) {
+        char path[4096];
+        uint64_t at = 0;
+        if (what)
+            at = hop_definition_result(what, hop_schedule_run_ranks(r->schedule), hop_team_rank(team), &result);
+        if (what && (result == 0 || strcmp(name, what->in_place ? "data" : "out") != 0))
+            continue;
+        (void)snprintf(path, sizeof path, "%s/rank%u.%.64s", r->save, hop_team_rank(team), name);
+        for (char *c = path + strlen(r->save) + 1; *c; c++)
+            *c = *c == '/' ? '_' : *c;
+        status = save_buffer(plan, path, b, at, what ? result : bytes, diag);
+    }
+    return status;
+}
+
 static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct found *found,
                                     struct hop_diag *diag)
 {
@@ -91,6 +139,8 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
         status = hop_program_run(plan, diag);
     if (status == HOP_OK && r->check)
         status = hop_program_check(plan, r->seed, &found->wrong, &found->first_wrong);
+    if (status == HOP_OK && r->save)
+        status = save(team, plan, r, diag);
     if (status == HOP_OK && !r->plan.emulate)
         status = hop_team_barrier(team, diag); /* some have compared more than others */
     if (status == HOP_OK && !r->plan.emulate)

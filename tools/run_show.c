@@ -8,6 +8,7 @@
 
 #include "base/json_write.h"
 #include "predict.h"
+#include "run/definition.h"
 
 enum { ROWS = 40 };
 
@@ -106,6 +107,12 @@ static bool as_written(const struct run_request *r)
     return r->plan.copies == HOP_COPIES_SCHEDULE || r->plan.copies == HOP_COPIES_PEER;
 }
 
+/* Whether results were compared with what the collective is defined to give, too. */
+static bool is_defined(const struct run_request *r)
+{
+    return r->plan.definition && hop_definition_is_exact(r->plan.definition, hop_schedule_run_ranks(r->schedule));
+}
+
 static void show_table(const struct run_request *r, const struct run_result *result)
 {
     uint32_t count = hop_schedule_count(r->schedule), shown = r->rows < count ? (uint32_t)r->rows : count;
@@ -125,7 +132,8 @@ static void show_table(const struct run_request *r, const struct run_result *res
     printf("makespan %.4f %s%s\n", makespan_s * unit.a_second, unit.name,
            !r->check       ? ""
            : result->wrong ? ", WRONG"
-                           : ", every byte as it should be");
+           : is_defined(r) ? ", every byte as it should be"
+                           : ", every byte as the schedule says");
     if (r->predict)
         printf("predicted %.4f %s%s, measured %.2f times that\n", result->predicted_s * unit.a_second, unit.name,
                as_written(r) ? "" : " without --copies", makespan_s / result->predicted_s);

@@ -149,6 +149,9 @@ struct hop_program_options {
                                          * which is meant. Else, and NULL: gpu3 is the fourth that the process sees, in
                                          * the order of bus ids */
     bool bound;                  /* the caller's buffers lie in its own memory, each bound before the first launch */
+    const struct hop_collective_options
+        *definition; /* what the schedule is to be: its buffers are as long as MPI's, and
+                                                      * checking compares with what that gives, too; NULL: unknown */
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be

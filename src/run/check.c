@@ -5,62 +5,9 @@
  */
 #include <stdio.h>
 
-#include "base/random.h"
-#include "run/program.h"
-
-/* The element type in which numbers are small and whole: that of the first reduction. */
-static enum hop_type element_type(const struct hop_schedule *schedule, bool *typed)
-{
-    *typed = false;
-    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
-        const struct hop_op *op = hop_schedule_op(schedule, i);
-        if (op->kind == HOP_OP_REDUCE) {
-            *typed = true;
-            return op->type;
-        }
-    }
-    return HOP_TYPE_I32;
-}
-
-/* 1 to 4, so that products of a few dozen ranks stay finite and sums exact. 1.0 to 4.0 in f16 and bf16 by their bits. */
-static void put_element(enum hop_type type, uint64_t random, char *at)
-{
-    static const uint16_t half[] = {0x3c00, 0x4000, 0x4200, 0x4400}, brain[] = {0x3f80, 0x4000, 0x4040, 0x4080};
-    uint64_t value = 1 + random % 4;
-    double f64 = (double)value;
-    float f32 = (float)value;
-    int32_t i32 = (int32_t)value;
-    const void *bytes[] = {[HOP_TYPE_F64] = &f64,
-                           [HOP_TYPE_F32] = &f32,
-                           [HOP_TYPE_F16] = &half[value - 1],
-                           [HOP_TYPE_BF16] = &brain[value - 1],
-                           [HOP_TYPE_I32] = &i32,
-                           [HOP_TYPE_I64] = &value};
-    memcpy(at, bytes[type], hop_type_bytes(type));
-}
+#include "run/definition.h"
 
 #define PIECE_BYTES (UINT64_C(1) << 20) /* between two beats; a multiple of every element */
-
-/* Bytes `first` and on of a buffer, which is rank's index-th. */
-static void make_bytes(const struct hop_program *program, uint64_t seed, const struct hop_run_buffer *buffer,
-                       uint64_t first, uint64_t bytes, char *to)
-{
-    bool typed;
-    enum hop_type type = element_type(program->schedule, &typed);
-    uint64_t size = typed ? hop_type_bytes(type) : 8, name = 0;
-    for (const char *c = buffer->name; *c; c++)
-        name = name * 131 + (unsigned char)*c;
-    uint64_t key = hop_draw_from(seed ^ hop_draw_from(name ^ hop_draw_from(buffer->rank)));
-    for (uint64_t at = 0; at < bytes; at += size) {
-        char element[8];
-        uint64_t random = hop_draw_from(key + (first + at) / size);
-        if (typed)
-            put_element(type, random, element);
-        else
-            memcpy(element, &random, sizeof element);
-        memcpy(to + at, element, bytes - at < size ? bytes - at : size);
-    }
-}
 
 static uint64_t piece_at(uint64_t at, uint64_t bytes)
 {
@@ -78,7 +25,7 @@ enum hop_status hop_program_fill(struct hop_program *program, uint64_t seed, str
         bool own = buffer->rank == program->team->rank;
         for (uint64_t at = 0; own && at < buffer->bytes && status == HOP_OK; at += PIECE_BYTES) {
             uint64_t bytes = piece_at(at, buffer->bytes);
-            make_bytes(program, seed, buffer, at, bytes, piece);
+            hop_program_make_bytes(program, seed, buffer->rank, buffer->name, at, bytes, piece);
             status = hop_program_move(program, buffer, at, NULL, piece, bytes, diag);
             hop_team_beat(program->team);
         }
@@ -165,14 +112,14 @@ static void fill_reference(struct hop_program *program, uint64_t seed, uint32_t 
 {
     const struct hop_run_buffer *buffer = &program->layout.buffers[b];
     for (uint64_t at = 0; at < buffer->bytes; at += PIECE_BYTES) {
-        make_bytes(program, seed, buffer, at, piece_at(at, buffer->bytes), to + at);
+        hop_program_make_bytes(program, seed, buffer->rank, buffer->name, at, piece_at(at, buffer->bytes), to + at);
         hop_team_beat(program->team);
     }
 }
 
 /* All ranks' buffers after the schedule, in shared memory; start[b] is where buffer b begins. */
 static enum hop_status make_reference(struct hop_program *program, uint64_t seed, uint64_t *start,
-                                      struct hop_shared *shared, struct hop_diag *diag)
+                                      struct hop_shared *shared, uint64_t *wrong, struct hop_diag *diag)
 {
     const struct hop_layout *layout = &program->layout;
     struct hop_team *team = program->team;
@@ -188,6 +135,9 @@ static enum hop_status make_reference(struct hop_program *program, uint64_t seed
             fill_reference(program, seed, b, (char *)shared->memory + start[b]);
         if (status == HOP_OK)
             status = interpret(program, start, shared->memory, diag);
+        if (status == HOP_OK && program->options.definition && team->rank == 0 &&
+            hop_definition_is_exact(program->options.definition, layout->ranks))
+            status = hop_definition_check(program, seed, start, shared->memory, wrong, diag);
     }
     return status == HOP_OK ? hop_team_share(team, shared, diag) : status;
 }
@@ -225,7 +175,8 @@ enum hop_status hop_program_check(struct hop_program *program, uint64_t seed, ui
     const struct hop_doing checking = hop_doing_named("(checking)");
     hop_team_do(program->team, &checking);
     uint64_t *start = calloc((size_t)layout->buffer_count + 1, sizeof *start), found = 0;
-    enum hop_status status = start ? make_reference(program, seed, start, &shared, diag) : hop_fail_memory(diag);
+    enum hop_status status =
+        start ? make_reference(program, seed, start, &shared, &found, diag) : hop_fail_memory(diag);
     for (uint32_t b = 0; b < layout->buffer_count && status == HOP_OK; b++) {
         const struct hop_run_buffer *buffer = &layout->buffers[b];
         if (buffer->rank == program->team->rank && (!buffer->scratch || buffer->callers))

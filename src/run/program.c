@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "run/bindings.h"
+#include "run/definition.h"
 #include "run/emulate.h"
 #include "run/program.h"
 
@@ -79,6 +80,10 @@ static void build(struct hop_program *program)
         (void)HOP_TRY(program, hop_fail(diag, HOP_ERR_INVALID,
                                         "the schedule has %u ranks, the team %u\nat least as many processes as ranks",
                                         program->layout.ranks, team->size));
+    if (hop_program_is_fine(program) && program->options.definition) {
+        hop_definition_extend(&program->layout, program->options.definition);
+        (void)HOP_TRY(program, hop_layout_arrange(&program->layout, program->options.pipelined ? 2 : 1, diag));
+    }
     (void)HOP_TRY(program, hop_layout_place(&program->layout, team->node_of, diag));
     open_device(program);
     hop_program_reach(program);

@@ -310,6 +310,10 @@ bool hop_copies_done(const struct hop_program *program); /* all that this rank l
 enum hop_status hop_program_move(struct hop_program *program, const struct hop_run_buffer *buffer, uint64_t offset,
                                  void *to, const void *from, uint64_t bytes, struct hop_diag *diag);
 
+/* numbers.c: what hop_program_fill puts into a rank's buffer from byte `first` on. */
+void hop_program_make_bytes(const struct hop_program *program, uint64_t seed, uint32_t rank, const char *buffer,
+                            uint64_t first, uint64_t bytes, char *to);
+
 /* times.c: when an operation of measured times was ready, and so when it can have started; see there. */
 struct hop_times_rules {
     bool queued_before; /* starts are of the queueing, which may be before it was ready */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results beside the definition of their collective: see definition.h. */
+#include <inttypes.h>
+
+#include "run/definition.h"
+
+enum { PIECE = 1 << 18 }; /* bytes; a multiple of every element */
+
+struct checking {
+    struct hop_program *program;
+    const struct hop_collective_options *what;
+    uint64_t seed, *wrong;
+    const uint64_t *start;
+    const char *memory;
+    struct hop_diag *diag;
+    char *wanted, *more; /* PIECE bytes each */
+};
+
+static void compare(struct checking *c, uint32_t rank, uint64_t at, const char *wanted, uint64_t bytes)
+{
+    const struct hop_layout *layout = &c->program->layout;
+    const char *name = c->what->in_place ? "data" : "out", *has = NULL;
+    uint32_t b = 0;
+    while (b < layout->buffer_count && !(layout->buffers[b].rank == rank && strcmp(layout->buffers[b].name, name) == 0))
+        b++;
+    if (b < layout->buffer_count && at + bytes <= layout->buffers[b].bytes)
+        has = c->memory + c->start[b] + at;
+    else if (c->what->in_place && layout->ranks <= 1)
+        return; /* nothing moves: it stays where it is */
+    for (uint64_t i = 0; i < bytes; i++) {
+        if (has && has[i] == wanted[i])
+            continue;
+        if ((*c->wrong)++ == 0)
+            (void)hop_fail(c->diag, HOP_ERR_INVALID,
+                           "the schedule is no %s: it leaves 0x%02x in byte %" PRIu64 " of rank %u's %s\n0x%02x",
+                           hop_collective_name(c->what->kind), has ? (unsigned char)has[i] : 0, at + i, rank, name,
+                           (unsigned char)wanted[i]);
+    }
+    hop_team_beat(c->program->team);
+}
+
+/* What a rank put in, from that byte on. */
+static void make_input(const struct checking *c, uint32_t rank, uint64_t at, uint64_t bytes, char *to)
+{
+    uint64_t all, first = hop_definition_input(c->what, rank, &all);
+    hop_program_make_bytes(c->program, c->seed, rank, c->what->in_place ? "data" : "in", first + at, bytes, to);
+}
+
+static void check_moved(struct checking *c, uint32_t rank, uint64_t at, uint32_t from, uint64_t from_at, uint64_t bytes)
+{
+    for (uint64_t done = 0, piece; done < bytes; done += piece) {
+        piece = bytes - done < PIECE ? bytes - done : PIECE;
+        make_input(c, from, from_at + done, piece, c->wanted);
+        compare(c, rank, at + done, c->wanted, piece);
+    }
+}
+
+/* The element-wise result of all ranks' vectors, a piece of it. */
+static enum hop_status combine(struct checking *c, uint64_t at, uint64_t bytes)
+{
+    const void *inputs[] = {c->wanted, c->more};
+    void *output = c->wanted;
+    const struct hop_reduction add = {.reduce = c->what->reduce,
+                                      .type = c->what->type,
+                                      .inputs = inputs,
+                                      .outputs = &output,
+                                      .input_count = 2,
+                                      .output_count = 1,
+                                      .count = bytes / hop_type_bytes(c->what->type)};
+    make_input(c, 0, at, bytes, c->wanted);
+    for (uint32_t r = 1; r < c->program->layout.ranks; r++) {
+        make_input(c, r, at, bytes, c->more);
+        HOP_CHECK(hop_reduce_on_host(&add, c->diag));
+        hop_team_beat(c->program->team);
+    }
+    return HOP_OK;
+}
+
+static enum hop_status check_reduced(struct checking *c)
+{
+    uint32_t ranks = c->program->layout.ranks;
+    for (uint64_t at = 0, piece; at < c->what->bytes; at += piece) {
+        piece = c->what->bytes - at < PIECE ? c->what->bytes - at : PIECE;
+        HOP_CHECK(combine(c, at, piece));
+        for (uint32_t r = 0; r < ranks; r++) {
+            uint64_t bytes, end, begin = hop_definition_result(c->what, ranks, r, &bytes);
+            uint64_t own = c->what->kind == HOP_COLLECTIVE_REDUCE_SCATTER ? hop_definition_part(c->what, ranks, r) : 0;
+            end = own + bytes < at + piece ? own + bytes : at + piece;
+            uint64_t from = own > at ? own : at;
+            if (bytes > 0 && from < end)
+                compare(c, r, begin + from - own, c->wanted + (from - at), end - from);
+        }
+    }
+    return HOP_OK;
+}
+
+static void check_all_moved(struct checking *c)
+{
+    uint32_t ranks = c->program->layout.ranks;
+    for (uint32_t r = 0; r < ranks; r++) {
+        uint64_t bytes, at = hop_definition_result(c->what, ranks, r, &bytes), part = bytes / ranks;
+        if (c->what->kind == HOP_COLLECTIVE_BROADCAST || c->what->kind == HOP_COLLECTIVE_SCATTER)
+            check_moved(c, r, at, c->what->root,
+                        c->what->kind == HOP_COLLECTIVE_SCATTER ? hop_definition_part(c->what, ranks, r) : 0, bytes);
+        else
+            for (uint32_t q = 0; q < ranks && bytes > 0; q++)
+                check_moved(c, r, at + q * part, q,
+                            c->what->kind == HOP_COLLECTIVE_ALLTOALL ? hop_definition_part(c->what, ranks, r) : 0, part);
+    }
+}
+
+enum hop_status hop_definition_check(struct hop_program *program, uint64_t seed, const uint64_t *start,
+                                     const char *memory, uint64_t *wrong, struct hop_diag *diag)
+{
+    const struct hop_collective_options *what = program->options.definition;
+    struct checking c = {program, what, seed, wrong, start, memory, diag, malloc(PIECE), malloc(PIECE)};
+    enum hop_status status = c.wanted && c.more ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK && hop_definition_reduces(what->kind))
+        status = check_reduced(&c);
+    else if (status == HOP_OK)
+        check_all_moved(&c);
+    free(c.wanted);
+    free(c.more);
+    return status;
+}
