@@ -86,6 +86,7 @@ PLANS = [
     ["halo:2x2", "--on", "t2", "--max-nodes", "20000"],
     [HALO, "--on", "t2", "--keep", "--no-waits", "--max-nodes", "5000"],
     ["ring:4", "--on", "dgx-1"],
+    ["allreduce", "--bytes", "64KiB", "-n", "4", "--on", "t2", "--max-nodes", "20000"],
 ]
 TUNED_COLLECTIVES = [
     ["all", "--on", "t2", "--sizes", "4,1MiB"],

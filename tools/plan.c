@@ -8,6 +8,7 @@
 #include "options_shared.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PLAN_THREADS_MAX = 256 };
 
@@ -44,6 +45,15 @@ static const struct tool_option table[] = {
     OPTION("memory", 0, CHOICE, AT(plan_request, map.memory), NULL,
            "what the bytes of traffic are, where it does not say (device)", .choices = "device host"),
     SHARED(model, AT(plan_request, options.models)),
+    HEADING("A collective:"),
+    SHARED(bytes, AT(plan_request, collective.bytes), .low = 1, .help = "its size, as `hopcast make` has it"),
+    SHARED(ranks, AT(plan_request, ranks), .help = "how many ranks (default: one a device)"),
+    OPTION("algorithm", 0, TEXT, AT(plan_request, collective.algorithm), "NAME",
+           "such as ring or gsb-btb; without it the algorithm is chosen, too"),
+    SHARED(segment, AT(plan_request, collective.segment_bytes)),
+    SHARED(operator, AT(plan_request, collective.reduce)),
+    SHARED(type, AT(plan_request, collective.type)),
+    SHARED(root, AT(plan_request, collective.root)),
     HEADING("What may change:"),
     FLAG("keep", 'k', AT(plan_request, options.keep_placement), "the placement stays: only the order is chosen"),
     OPTION("keep-ranks", 0, LIST, AT(plan_request, map.keep), "RANKS=PLACES",
@@ -93,14 +103,45 @@ static void make_exchange(struct map_input *input)
     tool_try(hop_traffic_to_schedule(input->traffic, devices, hosts, &input->exchange, &tool_diag));
 }
 
+/* One rank a device that is not excluded. */
+static uint32_t count_devices(const struct plan_request *r, const struct hop_topology *topology)
+{
+    uint32_t gpus = 0, nics = 0;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++) {
+        const struct hop_node *node = hop_topology_node(topology, n);
+        bool excluded = false;
+        for (uint32_t i = 0; i < r->map.excluded.count; i++)
+            excluded = excluded || strcmp(r->map.excluded.at[i], node->name) == 0;
+        gpus += !excluded && node->kind == HOP_NODE_GPU;
+        nics += !excluded && node->kind == HOP_NODE_NIC;
+    }
+    return gpus ? gpus : nics;
+}
+
+/* Whether a collective is to be planned; then how many ranks have a part in it. */
+static bool take_collective(struct plan_request *r, const struct hop_topology *topology)
+{
+    static const char *const own[] = {"bytes", "ranks", "algorithm", "segment", "operator", "type", "root"};
+    r->is_collective = tool_collective(r->map.source, strlen(r->map.source), &r->collective.kind);
+    for (size_t i = 0; i < HOP_COUNT(own) && !r->is_collective; i++) {
+        if (tool_given(&r->map.given, own[i]))
+            tool_bad_usage(&tool_plan, "--%s goes with a collective, such as allreduce, which %s is not", own[i],
+                           r->map.source);
+    }
+    if (r->is_collective && !r->collective.bytes && r->collective.kind != HOP_COLLECTIVE_BARRIER)
+        tool_bad_usage(&tool_plan, "%s needs its size: --bytes 64MiB", r->map.source);
+    r->ranks = r->ranks ? r->ranks : count_devices(r, topology);
+    return r->is_collective;
+}
+
 static void read_placement(struct plan_request *r, struct map_input *input)
 {
     map_read_start(&r->map, input);
     if (r->map.options.start_order == HOP_MAP_RANDOM)
         tool_bad_usage(&tool_plan, "--start random is for `hopcast map`: packed, cyclic or a file is expected");
     if (r->map.options.start_order == HOP_MAP_CYCLIC)
-        tool_try(hop_placement_make(input->topology, hop_schedule_ranks(input->exchange), HOP_PLACEMENT_CYCLIC,
-                                    &input->start, &tool_diag));
+        tool_try(hop_placement_make(input->topology, r->is_collective ? r->ranks : hop_schedule_ranks(input->exchange),
+                                    HOP_PLACEMENT_CYCLIC, &input->start, &tool_diag));
     r->options.start = input->start;
 }
 
@@ -111,7 +152,10 @@ static struct hop_plan_result *find(struct plan_request *r, const struct map_inp
     r->options.progress = watch_plan;
     r->options.context = &ticker;
     ranks_catch();
-    enum hop_status status = hop_plan(input->topology, input->exchange, &r->options, &result, &tool_diag);
+    enum hop_status status =
+        r->is_collective
+            ? hop_plan_collective(input->topology, r->ranks, &r->collective, &r->options, &result, &tool_diag)
+            : hop_plan(input->topology, input->exchange, &r->options, &result, &tool_diag);
     tool_tick_end(&ticker);
     tool_try_at(status, "%.100s --on %.100s", r->map.source, r->map.machine);
     return tool_have(result);
@@ -133,9 +177,11 @@ static int run(int argc, char **argv)
     r.options.keep = (const char *const *)r.map.keep.at;
     r.options.keep_count = r.map.keep.count;
     input.topology = tool_load_topology(r.map.machine, &r.map.sets);
-    map_read_traffic(&r.map, &input);
-    if (!input.exchange)
-        make_exchange(&input);
+    if (!take_collective(&r, input.topology)) {
+        map_read_traffic(&r.map, &input);
+        if (!input.exchange)
+            make_exchange(&input);
+    }
     read_placement(&r, &input);
     map_check_files(&r.map, &input);
     const struct hop_plan_result *result = find(&r, &input);
@@ -158,7 +204,8 @@ const struct tool_command tool_plan = {
              "\n"
              "WHAT is a schedule (.hop, JSON, GOAL, a trace), traffic between ranks (a profile or byte matrix; "
              "docs/traffic.md),\n"
-             "or a pattern: halo:2x2x2   stencil:2x2x4,weight=3,wrap   coll:4x2x2   alltoall:16   (bytes=1MiB)\n"
+             "a pattern: halo:2x2x2   stencil:2x2x4,weight=3,wrap   coll:4x2x2   alltoall:16   (bytes=1MiB),\n"
+             "or a collective with its size, whose algorithm is chosen, too: allreduce --bytes 64MiB\n"
              "\n",
     .options = table,
     .notes = "example: hopcast plan halo:2x2x2,bytes=64MiB --on t2 -o halo.hop && hopcast predict halo.hop --on t2\n",

@@ -9,6 +9,9 @@
 struct plan_request {
     struct map_request map; /* what is read and written as hopcast map does: its output is the placement */
     struct hop_plan_options options;
+    struct hop_collective_options collective; /* of WHAT, if it is one, */
+    uint32_t ranks;                           /* so many */
+    bool is_collective;
     const char *output; /* the schedule */
 };
 

@@ -43,12 +43,39 @@ static void print_worth(FILE *out, const struct hop_plan_result *result)
         return;
     if (given->clean && given->value_s <= value_s)
         fprintf(out, "nothing is worth its trouble: what was given is as good to %.0f %%\n", 100 * HOP_GAIN_SAME);
+    else if (rung_of(result, HOP_PLAN_ALGORITHM) && rung_of(result, HOP_PLAN_ALGORITHM)->value_s <= value_s)
+        fprintf(out, "order and places are not worth their trouble: the best algorithm alone is as good to %.0f %%\n",
+                100 * HOP_GAIN_SAME);
     else if (order->value_s <= value_s)
         fprintf(out, "moving ranks is not worth its trouble: the best order alone is as good to %.0f %%\n",
                 100 * HOP_GAIN_SAME);
     else if (after->value_s > value_s)
         fprintf(out, "placing first and ordering after gives away %.1f %%\n",
                 100 * (after->value_s / result->value_s - 1));
+}
+
+static const char *planned_text(const struct hop_plan_result *result, const struct hop_plan_algorithm *a)
+{
+    if (isfinite(a->value_s))
+        return tool_text("%s", SECONDS(a->value_s));
+    return a->bound_s <= 0 ? "-" : a->bound_s >= result->value_s * (1 - 1e-9) ? "ruled out" : "not better";
+}
+
+/* Those that were planned, then some that were not. */
+static void print_algorithms(FILE *out, const struct hop_plan_result *result)
+{
+    enum { ALGORITHMS_SHOWN = 10 };
+    fprintf(out, "\n%-22s %12s %12s\n", "algorithm", "as given", "planned");
+    for (uint32_t i = 0; i < result->algorithm_count && i < ALGORITHMS_SHOWN; i++) {
+        const struct hop_plan_algorithm *a = &result->algorithms[i];
+        const char *name =
+            a->segment_bytes ? tool_text("%s, %s", a->name, tool_short_bytes(a->segment_bytes)) : a->name;
+        fprintf(out, "%-22s %12s %12s%s\n", name, SECONDS(a->given_s), planned_text(result, a),
+                i == result->algorithm ? "  <- the plan" : "");
+    }
+    if (result->algorithm_count > ALGORITHMS_SHOWN)
+        fprintf(out, "... %u more, slower where ranks are: --json has all\n",
+                result->algorithm_count - ALGORITHMS_SHOWN);
 }
 
 static void print_ranks(FILE *out, const struct hop_plan_result *result)
@@ -95,6 +122,8 @@ static void print_answer(FILE *out, const struct plan_request *request, const st
     fprintf(out, "\n");
     print_ladder(out, result);
     print_worth(out, result);
+    if (result->algorithm_count)
+        print_algorithms(out, result);
     if (!request->map.quiet)
         print_ranks(out, result);
     print_search(out, result);
@@ -110,7 +139,7 @@ void plan_show(const struct plan_request *request, const struct map_input *input
 {
     FILE *out = is_dash(request->output) || is_dash(request->map.output) ? stderr : stdout;
     if (request->map.json)
-        tool_write_text(NULL, hop_plan_result_to_json(input->topology, input->exchange, result));
+        tool_write_text(NULL, hop_plan_result_to_json(input->topology, request->map.source, result));
     else if (!tool_given(&request->map.given, "launch")) /* which stands alone */
         print_answer(out, request, input, result);
 }

@@ -10,6 +10,7 @@
 #ifndef HOPCAST_PLAN_H
 #define HOPCAST_PLAN_H
 
+#include "hopcast/collective.h"
 #include "hopcast/map.h"
 #include "hopcast/order.h"
 
@@ -41,6 +42,9 @@ struct hop_plan_options {
                                          * few seconds' worth on up to 8 devices, minutes' on 64 */
     double time_limit_s; /* 0: none */
     double gap;          /* good enough: stop at (value - bound) / bound <= gap */
+    double
+        cut_s; /* only plans that take less are looked for; 0: any. Where none is found the result has no best, and its
+                   * bound_s says what is ruled out */
     unsigned threads;    /* 0: one a processor */
     /* Called a few times a second from the calling thread; returning false ends the search. May be NULL. */
     bool (*progress)(const struct hop_plan_progress *progress, void *context);
@@ -49,8 +53,9 @@ struct hop_plan_options {
 
 /* Steps from what was given to the whole plan. */
 enum hop_plan_step {
-    HOP_PLAN_GIVEN,     /* ranks where they are, sends as they are */
-    HOP_PLAN_ORDER,     /* the best order alone */
+    HOP_PLAN_GIVEN,     /* ranks where they are, sends as they are; of a collective by its default algorithm */
+    HOP_PLAN_ALGORITHM, /* of a collective: the best algorithm alone (hop_tune_collective) */
+    HOP_PLAN_ORDER,     /* the best order alone; from here on by the algorithm of the plan */
     HOP_PLAN_PLACEMENT, /* the best placement alone: hop_map by simulation, sends as they are */
     HOP_PLAN_AFTER,     /* that placement, and then the best order on it */
     HOP_PLAN_BOTH,      /* chosen together */
@@ -67,6 +72,14 @@ struct hop_plan_rung {
     const struct hop_schedule *schedule; /* on devices; NULL: nothing was found */
     const struct hop_gain *gain; /* against what was given, under every model that applies; NULL: of that itself, or too
                                   * large */
+};
+
+/* A way to make the collective. */
+struct hop_plan_algorithm {
+    char name[HOP_ALGORITHM_NAME_SIZE]; /* as hop_collective_options takes it */
+    uint64_t segment_bytes;             /* 0: not cut */
+    double given_s;                     /* where ranks are, sends as they are */
+    double value_s, bound_s;            /* planned, and no plan of it takes less; INFINITY and 0: it was not planned */
 };
 
 struct hop_plan_result {
@@ -89,6 +102,8 @@ struct hop_plan_result {
                                         * are too many to be counted */
     double machine_symmetries, exchange_symmetries; /* how many were used, the identity included */
     double bounded, searched; /* classes that bounds alone ruled out; placements whose orders were searched */
+    const struct hop_plan_algorithm *algorithms; /* of a collective: those that were planned, then others by given_s */
+    uint32_t algorithm_count, algorithm;         /* the plan's */
     uint64_t nodes;           /* states of all searches */
     double elapsed_s;
     const char *note; /* something to know, or NULL */
@@ -96,15 +111,22 @@ struct hop_plan_result {
 
 /* The exchange is a schedule between ranks (placeholders "rank0", ...; hop_placement_lift makes one). HOP_ERR_INVALID: more
  * ranks than devices, restrictions that cannot hold together, devices between which there is no way; HOP_ERR_NO_ROUTE.
- * The result is the caller's; it looks at the exchange, which must outlive it. */
+ * The result is the caller's. */
 HOP_API enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_schedule *exchange,
                                  const struct hop_plan_options *options, struct hop_plan_result **result,
                                  struct hop_diag *diag);
+/* A collective of so many ranks, its algorithm and the bytes of a segment among what is chosen, unless `collective` says
+ * them: the default and the few that are fastest where ranks are (hop_tune_collective) are planned, each for its share of
+ * states and time. The bounds are about those. */
+HOP_API enum hop_status hop_plan_collective(const struct hop_topology *topology, uint32_t ranks,
+                                            const struct hop_collective_options *collective,
+                                            const struct hop_plan_options *options, struct hop_plan_result **result,
+                                            struct hop_diag *diag);
 HOP_API void hop_plan_result_destroy(struct hop_plan_result *result); /* NULL is allowed */
 /* What is proved, in words. Returns text, cut where it does not fit into `size` (160 hold all). */
 HOP_API const char *hop_plan_words(const struct hop_plan_result *result, char *text, size_t size);
-/* docs/plan.schema.json; a new string that the caller frees, NULL: out of memory. */
-HOP_API char *hop_plan_result_to_json(const struct hop_topology *topology, const struct hop_schedule *exchange,
+/* docs/plan.schema.json; what: was planned, in words; a new string that the caller frees, NULL: out of memory. */
+HOP_API char *hop_plan_result_to_json(const struct hop_topology *topology, const char *what,
                                       const struct hop_plan_result *result);
 
 #ifdef __cplusplus

@@ -12,22 +12,25 @@
 #define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
 enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
 
-struct hop_plan_made {
-    struct hop_plan_result result;
-    struct hop_arena arena;
-    struct hop_plan_rung *rungs;
-};
-
-static const char *const names[] = {"as given", "best order alone", "best placement alone", "placement, then order",
+static const char *const names[] = {"as given",
+                                    "best algorithm alone",
+                                    "best order alone",
+                                    "best placement alone",
+                                    "placement, then order",
                                     "placement and order together"};
+
+const char *hop_plan_step_name(enum hop_plan_step step)
+{
+    return names[step];
+}
 
 /* ---- what can be refused ---- */
 
 static enum hop_status check_options(const struct hop_plan_options *o, const struct hop_schedule *exchange,
                                      struct hop_diag *diag)
 {
-    if (!(o->time_limit_s >= 0) || !(o->gap >= 0))
-        return hop_fail(diag, HOP_ERR_INVALID, "a time limit or gap that is negative or no number");
+    if (!(o->time_limit_s >= 0) || !(o->gap >= 0) || !(o->cut_s >= 0))
+        return hop_fail(diag, HOP_ERR_INVALID, "a time limit, gap or cut that is negative or no number");
     if (hop_schedule_count(exchange) == 0)
         return hop_fail(diag, HOP_ERR_INVALID, "there is nothing to plan: no operation\na schedule with transfers");
     if (hop_schedule_ranks(exchange) == 0)
@@ -91,7 +94,7 @@ static enum hop_status add_rung(struct hop_plan_work *work, struct hop_plan_made
     struct hop_placement *placement;
     struct hop_plan_rung *to = &made->rungs[made->result.rung_count++];
     *to = rung;
-    to->name = names[rung.step];
+    to->name = hop_plan_step_name(rung.step);
     HOP_CHECK(name_places(work, place, &placement, diag));
     to->placement = placement;
     const struct hop_schedule *given = made->rungs[0].schedule;
@@ -150,7 +153,7 @@ static struct hop_plan_try step_of(const struct hop_plan_work *work, const uint3
     const struct hop_plan_options *o = &work->options;
     bool natural = !o->max_nodes && !work->many && hop_schedule_count(work->exchange) <= NATURAL;
     return (struct hop_plan_try){.place = place,
-                                 .cut_s = INFINITY,
+                                 .cut_s = o->cut_s > 0 ? o->cut_s : INFINITY,
                                  .no_waits = o->no_waits,
                                  .max_nodes = natural ? 0 : states_of(work) / (work->many ? FEW_SHARE : SHARE) + 1,
                                  .time_limit_s = o->time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0,
@@ -188,6 +191,15 @@ static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made
     }
     (void)hop_plan_take(work, try);
     return status;
+}
+
+/* The order as it is, where ranks are; what it takes nobody asks. */
+static enum hop_status show_given(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
+{
+    struct hop_schedule *given;
+    HOP_CHECK(put(work, work->map.before, &given, diag));
+    const struct hop_plan_rung as_is = {.step = HOP_PLAN_GIVEN, .value_s = INFINITY, .schedule = given};
+    return add_rung(work, made, as_is, work->map.before, diag);
 }
 
 static bool watch_map(const struct hop_map_progress *progress, void *context)
@@ -244,15 +256,6 @@ static void tell_one(struct hop_plan_work *work, const struct hop_plan_try *give
     r->without_s = work->options.no_waits ? given->bound_s : given->floor_s;
 }
 
-static enum hop_status search_all(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag)
-{
-    double placements = 1;
-    for (uint32_t r = 0; r < work->ranks; r++)
-        placements *= work->places - r;
-    return placements <= HOP_PLAN_ENUMERATED && work->places <= 31 ? hop_plan_exact(work, loads, diag)
-                                                                   : hop_plan_local(work, loads, diag);
-}
-
 static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
 {
     struct hop_plan_loads loads = {0};
@@ -263,13 +266,22 @@ static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_ma
         status = check_ways(work, &loads, diag);
     if (status == HOP_OK && !stays)
         status = is_one(work, &one, diag);
-    if (status == HOP_OK)
+    if (status == HOP_OK && !stays && work->options.cut_s > 0)
+        status = hop_plan_least(work, &loads, &work->floor_s, diag);
+    bool futile = work->floor_s > 0 && !(work->floor_s < HOP_PLAN_BETTER(work->best_s));
+    if (status == HOP_OK && futile) { /* whatever the placement */
+        given.bound_s = given.floor_s = work->floor_s;
+        tell_one(work, &given);
+        status = show_given(work, made, diag);
+        one = stays = true;
+    } else if (status == HOP_OK) {
         status = order_on(work, made, work->map.before, HOP_PLAN_GIVEN, &given, diag);
+    }
     if (status == HOP_OK && !stays)
         status = place_and_order(work, made, one, diag);
-    if (status == HOP_OK && one)
+    if (status == HOP_OK && one && !futile)
         tell_one(work, &given);
-    else if (status == HOP_OK)
+    else if (status == HOP_OK && !one)
         status = work->many ? hop_plan_local(work, &loads, diag) : hop_plan_exact(work, &loads, diag);
     hop_plan_loads_finish(&loads);
     return status;
@@ -296,7 +308,7 @@ static enum hop_status answer(struct hop_plan_work *work, struct hop_plan_made *
     bool whole = !hop_topology_lacks(work->topology), found = work->best;
     if (!work->options.keep_placement) {
         const struct hop_plan_rung both = {.step = HOP_PLAN_BOTH,
-                                           .value_s = work->best_s,
+                                           .value_s = found ? work->best_s : INFINITY,
                                            .clean = work->clean,
                                            .waits = work->waits,
                                            .schedule = work->best};
@@ -386,7 +398,7 @@ enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_s
                                  .exchange = exchange,
                                  .options = own,
                                  .diag = diag,
-                                 .best_s = INFINITY,
+                                 .best_s = own.cut_s > 0 ? own.cut_s : INFINITY,
                                  .phase = "order",
                                  .begun_s = hop_now_s(),
                                  .by_ready = hop_schedule_queue_ready(exchange),

@@ -60,6 +60,13 @@ struct hop_plan_work {
     struct hop_plan_result *result; /* counts are kept there */
 };
 
+struct hop_plan_made {
+    struct hop_plan_result result;
+    struct hop_arena arena;
+    struct hop_plan_rung *rungs;
+};
+const char *hop_plan_step_name(enum hop_plan_step step);
+
 /* ---- tries ---- */
 
 struct hop_plan_try {

@@ -4,13 +4,17 @@
 
 #include <stdio.h>
 
-static double excess(double value_s, double bound_s)
+/* In per cent. */
+static const char *excess(const struct hop_plan_result *r, char text[16])
 {
-    return 100 * (value_s / bound_s - 1);
+    double share = 100 * (r->value_s / r->bound_s - 1);
+    (void)snprintf(text, 16, share < 10 ? "%.2g" : "%.0f", share);
+    return text;
 }
 
 const char *hop_plan_words(const struct hop_plan_result *r, char *text, size_t size)
 {
+    char share[16];
     const char *who = r->rungs[r->rung_count - 1].step != HOP_PLAN_BOTH ? "no order on this placement"
                       : r->all_placements                               ? "no placement and no order"
                                                                         : "no allowed placement and no order";
@@ -23,11 +27,10 @@ const char *hop_plan_words(const struct hop_plan_result *r, char *text, size_t s
         (void)snprintf(text, size, "proved: %s without waits takes less", who);
     else if (r->proved_without_waits)
         (void)snprintf(text, size,
-                       "proved: %s without waits takes less; with waits it is at most %.2g %% above the least", who,
-                       excess(r->value_s, r->bound_s));
+                       "proved: %s without waits takes less; with waits it is at most %s %% above the least", who,
+                       excess(r, share));
     else if (r->bound_s > 0)
-        (void)snprintf(text, size, "not proved: at most %.2g %% above the least possible",
-                       excess(r->value_s, r->bound_s));
+        (void)snprintf(text, size, "not proved: at most %s %% above the least possible", excess(r, share));
     else
         (void)snprintf(text, size, "not proved, and nothing is known of what would be least");
     return text;

@@ -7,7 +7,7 @@
 #include "base/json_write.h"
 #include "report/report.h"
 
-static const char *const steps[] = {"given", "order", "placement", "after", "both"};
+static const char *const steps[] = {"given", "algorithm", "order", "placement", "after", "both"};
 
 static void put_places(struct hop_buffer *out, const char *key, const struct hop_placement *placement)
 {
@@ -26,22 +26,33 @@ static void put_rung(struct hop_buffer *out, const struct hop_plan_rung *rung)
     hop_json_put(out, "}");
 }
 
-char *hop_plan_result_to_json(const struct hop_topology *topology, const struct hop_schedule *exchange,
-                              const struct hop_plan_result *r)
+static void put_algorithms(struct hop_buffer *out, const struct hop_plan_result *r)
+{
+    hop_json_put(out, "\nalgorithm:%s,\nalgorithms:[", r->algorithm_count ? r->algorithms[r->algorithm].name : NULL);
+    for (uint32_t i = 0; i < r->algorithm_count; i++) {
+        const struct hop_plan_algorithm *a = &r->algorithms[i];
+        hop_json_put(out, "\n{name:%s,segment_bytes:%llu,given_s:%g,value_s:%g,bound_s:%g}", a->name,
+                     (unsigned long long)a->segment_bytes, a->given_s, a->value_s, a->bound_s > 0 ? a->bound_s : NAN);
+    }
+    hop_json_put(out, "]");
+}
+
+char *hop_plan_result_to_json(const struct hop_topology *topology, const char *what, const struct hop_plan_result *r)
 {
     struct hop_buffer out = {0};
     char words[192];
     hop_json_put(&out,
-                 "{hopcast_plan:1,\ntopology:%s,\nexchange:%s,\nranks:%u,\nvalue_s:%g,\nbound_s:%g,\n"
+                 "{hopcast_plan:1,\ntopology:%s,\nwhat:%s,\nranks:%u,\nvalue_s:%g,\nbound_s:%g,\n"
                  "bound_without_waits_s:%g,\nproved:%hhu,\nproved_without_waits:%hhu,\nproved_with_waits:%hhu,\n"
                  "about:%s,\ncomplete:%hhu,\nnote:%s,\nladder:[",
-                 hop_topology_name(topology), hop_schedule_name(exchange), hop_placement_count(r->placement),
-                 r->value_s, r->bound_s > 0 ? r->bound_s : NAN, r->without_s > 0 ? r->without_s : NAN, r->proved,
+                 hop_topology_name(topology), what, hop_placement_count(r->placement), r->value_s,
+                 r->bound_s > 0 ? r->bound_s : NAN, r->without_s > 0 ? r->without_s : NAN, r->proved,
                  r->proved_without_waits, r->proved_with_waits, hop_plan_words(r, words, sizeof words), r->complete,
                  r->note);
     for (uint32_t i = 0; i < r->rung_count; i++)
         put_rung(&out, &r->rungs[i]);
     hop_json_put(&out, "]");
+    put_algorithms(&out, r);
     put_places(&out, "placement", r->placement);
     hop_json_put(&out,
                  "\nplacements:%g,\nclasses:%g,\nmachine_symmetries:%g,\nexchange_symmetries:%g,\nbounded:%g,\n"

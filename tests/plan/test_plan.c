@@ -323,6 +323,54 @@ static void a_limit_of_states_repeats(void **state)
     }
 }
 
+/* The plan of a collective is no worse than any algorithm's own schedule where ranks are, and than any that is planned
+ * alone; what is ruled out is not better. */
+static void an_algorithm_is_chosen(void **state)
+{
+    (void)state;
+    struct hop_topology *t1 = load_topology("t1");
+    const struct hop_plan_options options = {.max_nodes = 6000, .seed = 1};
+    struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 65536};
+    struct hop_plan_result *r = NULL, *alone = NULL;
+    CHECK(hop_plan_collective(t1, 4, &allreduce, &options, &r, D));
+    check_plan(t1, r, NULL);
+    assert_true(r->algorithm_count > 2 && r->algorithms[r->algorithm].value_s == r->value_s);
+    for (uint32_t i = 0; i < r->algorithm_count; i++) {
+        const struct hop_plan_algorithm *a = &r->algorithms[i];
+        assert_true(r->value_s <= a->given_s * (1 + 1e-9) && (a->bound_s == 0 || r->bound_s <= a->bound_s));
+        if (a->bound_s == 0 || isfinite(a->value_s))
+            continue;
+        allreduce.algorithm = a->name;
+        allreduce.segment_bytes = a->segment_bytes;
+        CHECK(hop_plan_collective(t1, 4, &allreduce, &options, &alone, D));
+        assert_true(alone->value_s >= a->bound_s * (1 - 1e-9));
+        assert_true(alone->algorithm_count == 1 && strcmp(alone->algorithms[0].name, a->name) == 0);
+        hop_plan_result_destroy(alone);
+    }
+    hop_plan_result_destroy(r);
+    hop_topology_destroy(t1);
+}
+
+/* What takes as long as the cut is not looked for, and what is ruled out is no more than that. */
+static void a_cut_rules_out(void **state)
+{
+    (void)state;
+    struct hop_topology *t2 = load_topology("t2");
+    struct hop_schedule *halo = exchange_of("halo:4x2");
+    struct hop_plan_result *r = plan(t2, halo, (struct hop_plan_options){.no_waits = true});
+    struct hop_plan_result *none = plan(t2, halo, (struct hop_plan_options){.no_waits = true, .cut_s = r->value_s});
+    struct hop_plan_result *some =
+        plan(t2, halo, (struct hop_plan_options){.no_waits = true, .cut_s = 1.001 * r->value_s});
+    assert_true(r->proved && !none->best && isinf(none->value_s));
+    assert_true(fabs(none->bound_s - r->value_s) <= 1e-9 * r->value_s);
+    assert_true(some->proved && fabs(some->value_s - r->value_s) <= 1e-9 * r->value_s);
+    hop_plan_result_destroy(r);
+    hop_plan_result_destroy(none);
+    hop_plan_result_destroy(some);
+    hop_schedule_destroy(halo);
+    hop_topology_destroy(t2);
+}
+
 /* ---- what is refused ---- */
 
 static void refused(const struct hop_topology *topology, const char *text, struct hop_plan_options options,
@@ -374,6 +422,8 @@ TEST_GROUP(plan)
         cmocka_unit_test(symmetries_leave_the_least_as_it_is),
         cmocka_unit_test(kept_ranks_stay),
         cmocka_unit_test(a_limit_of_states_repeats),
+        cmocka_unit_test(an_algorithm_is_chosen),
+        cmocka_unit_test(a_cut_rules_out),
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(plans_of_copies_are_as_in_brute_force),
         cmocka_unit_test(plans_of_everything_are_as_in_brute_force),
