@@ -437,7 +437,9 @@ int order_show_result(const struct order_request *request, const struct order_in
     show.gain = find_gain(&show, r);
     show.robust = robust;
     const struct hop_order_report report = report_of(&show);
-    return show_found(&show, best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r);
+    int status = show_found(&show, best, request->json ? hop_order_result_to_json(&report, r) : NULL, print_result, r);
+    hop_gain_destroy(show.gain);
+    return status;
 }
 
 /* ---- all orders ---- */
