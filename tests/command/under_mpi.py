@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of commands under mpirun share: which mpirun, what they found wrong, whose processes are there.
 
-Every program that imports this is called `NAME.py openmpi|mpich HOPCAST`. No outcome depends on how long something takes: waits
+Every program that imports this is called `NAME.py openmpi|mpich HOPCAST [briefly]`. No outcome depends on how long something takes: waits
 are for a state, and PATIENCE_S, after which they give up, is longer than a busy machine takes for anything here.
 """
 import os
@@ -14,6 +14,7 @@ import time
 
 PATIENCE_S = 240
 mpi, hopcast = sys.argv[1], os.path.abspath(sys.argv[2])
+briefly = "briefly" in sys.argv[3:]  # under sanitizers each start takes seconds
 launcher = "mpirun." + mpi
 _shim = os.path.join(os.environ.get("HOPCAST_MPI_PATH", os.path.dirname(hopcast)), "hopcast-%s.so" % mpi)
 if not shutil.which(launcher) or not os.path.exists(_shim):

@@ -425,7 +425,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
         options.count = number != 2;
         options.no_waits = options.no_waits || number == 2;
         struct hop_order_result *first = search(&t, &options), *r;
-        for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t i = 0; i < REPEATED(3, 1); i++) {
             options.threads = threads[i];
             r = search(&t, &options);
             same_result(first, r);
@@ -435,7 +435,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
         if (number != 2) {
             options.threads = 1;
             struct hop_order_distribution *d = enumerate(&t, &options), *other;
-            for (uint32_t i = 0; i < 3; i++) {
+            for (uint32_t i = 0; i < REPEATED(3, 1); i++) {
                 options.threads = threads[i];
                 other = enumerate(&t, &options);
                 same_distribution(d, other);
