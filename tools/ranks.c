@@ -94,7 +94,9 @@ struct hop_group *ranks_join(void)
 
 struct hop_group *ranks_join_within(double timeout_s)
 {
-    return join((struct hop_group_options){.timeout_s = later(timeout_s), .stop = &ranks_stop});
+    /* Unless a time was said, MPI has as long to start as it has for every other command. */
+    return join((struct hop_group_options){
+        .timeout_s = later(timeout_s), .stop = &ranks_stop, .start_s = timeout_s > 0 ? 0 : START_S});
 }
 
 int ranks_end(struct hop_group *group, int status)
