@@ -118,7 +118,8 @@ static void print_answer(FILE *out, const struct plan_request *request, const st
     if (result->note)
         fprintf(out, "note: %s\n", result->note);
     if (result->bound_s > 0 && !result->proved)
-        fprintf(out, "bound: no plan takes less than %s\n", SECONDS(result->bound_s));
+        fprintf(out, "bound: no plan%s takes less than %s\n",
+                result->algorithm_count > 1 ? " of the algorithms planned" : "", SECONDS(result->bound_s));
     fprintf(out, "\n");
     print_ladder(out, result);
     print_worth(out, result);

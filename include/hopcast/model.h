@@ -94,6 +94,9 @@ HOP_API struct hop_router *hop_network_router(struct hop_network *network);
 /* The model of a domain, and its name. */
 HOP_API const struct hop_model_facts *hop_network_model_facts(const struct hop_network *network, uint32_t domain);
 HOP_API const char *hop_network_model(const struct hop_network *network, uint32_t domain);
+/* The models of all domains as hop_network_create() takes them ("pcie=credit,fabric=fair"): a new string that the caller
+ * frees, NULL: out of memory. */
+HOP_API char *hop_network_models(const struct hop_network *network);
 /* Forgets all remembered rates; limit is how many bytes it may use for them from now on (0: remember nothing). */
 HOP_API void hop_network_remember(struct hop_network *network, size_t limit_bytes);
 

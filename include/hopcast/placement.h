@@ -34,6 +34,9 @@ HOP_API enum hop_status hop_placement_parse(const char *name, const char *text, 
 HOP_API enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t ranks,
                                            enum hop_placement_order order, struct hop_placement **placement,
                                            struct hop_diag *diag);
+/* Rank r on devices[r], whose names are copied. */
+HOP_API enum hop_status hop_placement_of(const char *const *devices, uint32_t ranks, struct hop_placement **placement,
+                                         struct hop_diag *diag);
 HOP_API void hop_placement_destroy(struct hop_placement *placement); /* NULL is allowed */
 
 HOP_API uint32_t hop_placement_count(const struct hop_placement *placement);

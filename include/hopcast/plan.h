@@ -123,7 +123,7 @@ HOP_API enum hop_status hop_plan_collective(const struct hop_topology *topology,
                                             const struct hop_plan_options *options, struct hop_plan_result **result,
                                             struct hop_diag *diag);
 HOP_API void hop_plan_result_destroy(struct hop_plan_result *result); /* NULL is allowed */
-/* What is proved, in words. Returns text, cut where it does not fit into `size` (160 hold all). */
+/* What is proved, in words. Returns text, cut where it does not fit into `size` (192 hold all). */
 HOP_API const char *hop_plan_words(const struct hop_plan_result *result, char *text, size_t size);
 /* docs/plan.schema.json; what: was planned, in words; a new string that the caller frees, NULL: out of memory. */
 HOP_API char *hop_plan_result_to_json(const struct hop_topology *topology, const char *what,

@@ -139,13 +139,11 @@ static enum hop_status find(struct asking *a, struct hop_network *network, struc
 static enum hop_status first_network(const struct hop_topology *topology, const struct hop_gain_options *options,
                                      struct hop_network **network, struct hop_diag *diag)
 {
-    struct hop_buffer models = {0};
-    for (uint32_t d = 0; options->network && d < hop_topology_domain_count(topology); d++)
-        hop_buffer_printf(&models, "%s%s=%s", d ? "," : "", hop_topology_domain(topology, d)->name,
-                          hop_network_model(options->network, d));
-    const char *text = models.length ? models.text : options->models;
-    enum hop_status status = models.failed ? hop_fail_memory(diag) : hop_network_create(topology, text, network, diag);
-    hop_buffer_finish(&models);
+    char *models = options->network ? hop_network_models(options->network) : NULL;
+    enum hop_status status = options->network && !models
+                                 ? hop_fail_memory(diag)
+                                 : hop_network_create(topology, models ? models : options->models, network, diag);
+    free(models);
     return status;
 }
 

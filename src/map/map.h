@@ -44,6 +44,9 @@ struct hop_map_places {
 enum hop_status hop_map_places_find(const struct hop_topology *topology, const struct hop_map_options *options,
                                     uint32_t ranks, struct hop_map_places *places, struct hop_diag *diag);
 const char *hop_map_places_what(const struct hop_map_places *places); /* "GPUs" or "NICs" */
+/* Rank r on the device of place[r]. */
+enum hop_status hop_map_places_placement(const struct hop_map_places *places, const uint32_t *place, uint32_t ranks,
+                                         struct hop_placement **placement, struct hop_diag *diag);
 /* Whether a name is a place's own or its node's. */
 bool hop_map_place_is(const struct hop_map_places *places, uint32_t place, const char *name, size_t length);
 /* Places with such rooms, and no distances between them. */

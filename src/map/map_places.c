@@ -17,6 +17,17 @@ const char *hop_map_places_what(const struct hop_map_places *places)
     return places->gpus ? "GPUs" : "NICs";
 }
 
+enum hop_status hop_map_places_placement(const struct hop_map_places *places, const uint32_t *place, uint32_t ranks,
+                                         struct hop_placement **placement, struct hop_diag *diag)
+{
+    const char **devices = malloc(((size_t)ranks + 1) * sizeof *devices);
+    for (uint32_t r = 0; r < ranks && devices; r++)
+        devices[r] = hop_topology_node(places->topology, places->device[place[r]])->name;
+    enum hop_status status = devices ? hop_placement_of(devices, ranks, placement, diag) : hop_fail_memory(diag);
+    free(devices);
+    return status;
+}
+
 static bool is_name(const char *name, const char *text, size_t length)
 {
     return strncmp(name, text, length) == 0 && name[length] == '\0';

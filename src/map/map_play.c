@@ -105,15 +105,6 @@ static enum hop_status find_parts(struct hop_map_play *play, uint32_t ranks, str
     return status;
 }
 
-/* A copy of its own, whose places may be changed. */
-static enum hop_status copy_schedule(const struct hop_schedule *from, struct hop_schedule **copy, struct hop_diag *diag)
-{
-    struct hop_schedule *made = hop_schedule_create_like(from);
-    for (uint32_t i = 0; i < hop_schedule_count(from); i++)
-        (void)hop_schedule_add(made, hop_schedule_op(from, i));
-    return hop_schedule_finish(made, copy, diag);
-}
-
 /* ---- the interface ---- */
 
 enum hop_status hop_map_play_create(const struct hop_topology *topology, const struct hop_map_places *places,
@@ -127,7 +118,7 @@ enum hop_status hop_map_play_create(const struct hop_topology *topology, const s
     made->topology = topology;
     enum hop_status status = hop_network_create(topology, options->models, &made->network, diag);
     if (status == HOP_OK)
-        status = options->exchange ? copy_schedule(options->exchange, &made->schedule, diag)
+        status = options->exchange ? hop_schedule_clone(options->exchange, &made->schedule, diag)
                                    : write_flows(traffic, &made->schedule, diag);
     if (status == HOP_OK)
         status = find_parts(made, hop_traffic_ranks(traffic), diag);
@@ -192,7 +183,7 @@ enum hop_status hop_map_play_copy(struct hop_map_play *play, const uint32_t *pla
                                   struct hop_diag *diag)
 {
     HOP_CHECK(assign(play, place, diag));
-    return copy_schedule(play->schedule, schedule, diag);
+    return hop_schedule_clone(play->schedule, schedule, diag);
 }
 
 enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,

@@ -25,15 +25,9 @@ double hop_map_gain(const struct hop_map_result *result)
 
 static bool name_placement(struct hop_map_work *work, struct hop_map_result *result)
 {
-    struct hop_buffer text = {0};
     struct hop_placement *placement = NULL;
-    for (uint32_t r = 0; r < work->ranks; r++)
-        hop_buffer_printf(&text, "%u %s\n", r,
-                          hop_topology_node(work->topology, work->places.device[work->place[r]])->name);
     bool fine =
-        hop_map_did(work, text.failed ? hop_fail_memory(work->diag)
-                                      : hop_placement_parse("map", text.text, text.length, &placement, work->diag));
-    hop_buffer_finish(&text);
+        hop_map_did(work, hop_map_places_placement(&work->places, work->place, work->ranks, &placement, work->diag));
     result->placement = placement;
     return fine;
 }

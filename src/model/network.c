@@ -93,6 +93,16 @@ const char *hop_network_model(const struct hop_network *network, uint32_t domain
     return network->domains[domain].model->facts.name;
 }
 
+char *hop_network_models(const struct hop_network *network)
+{
+    struct hop_buffer text = {0};
+    hop_buffer_printf(&text, "%s", "");
+    for (uint32_t d = 0; d < network->domain_count; d++)
+        hop_buffer_printf(&text, "%s%s=%s", d ? "," : "", hop_topology_domain(network->topology, d)->name,
+                          hop_network_model(network, d));
+    return hop_buffer_take(&text);
+}
+
 /* ---- legs ---- */
 
 static double wire_of(const struct hop_ruled *domain, const struct hop_leg *leg, uint32_t i)

@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 
 #include "base/clock.h"
+#include "schedule/schedule.h"
 
 #define SHARE 5           /* of states and time: one such part for each step before the last */
 #define FEW_SHARE 20      /* the same of states where placements are too many to look at all */
@@ -74,17 +75,18 @@ static enum hop_status check_ways(const struct hop_plan_work *work, const struct
 
 /* ---- rungs ---- */
 
-static enum hop_status name_places(const struct hop_plan_work *work, const uint32_t *place,
-                                   struct hop_placement **placement, struct hop_diag *diag)
+enum hop_status hop_plan_compare(const struct hop_topology *topology, const char *models,
+                                 const struct hop_plan_rung *given, struct hop_plan_rung *rung, struct hop_diag *diag)
 {
-    struct hop_buffer text = {0};
-    for (uint32_t r = 0; r < work->ranks; r++)
-        hop_buffer_printf(&text, "%u %s\n", r,
-                          hop_topology_node(work->topology, work->map.places.device[place[r]])->name);
-    enum hop_status status =
-        text.failed ? hop_fail_memory(diag) : hop_placement_parse("plan", text.text, text.length, placement, diag);
-    hop_buffer_finish(&text);
-    return status;
+    const struct hop_gain_options options = {.models = models};
+    struct hop_gain *gain = NULL;
+    hop_gain_destroy((struct hop_gain *)rung->gain);
+    rung->gain = NULL;
+    if (!rung->schedule || hop_schedule_count(given->schedule) > HOP_MAP_EXCHANGE_MOST)
+        return HOP_OK;
+    HOP_CHECK(hop_gain_find(topology, given->schedule, rung->schedule, &options, &gain, diag));
+    rung->gain = gain;
+    return HOP_OK;
 }
 
 /* One more rung; the schedule (NULL: nothing was found) is its own from here on. */
@@ -95,32 +97,15 @@ static enum hop_status add_rung(struct hop_plan_work *work, struct hop_plan_made
     struct hop_plan_rung *to = &made->rungs[made->result.rung_count++];
     *to = rung;
     to->name = hop_plan_step_name(rung.step);
-    HOP_CHECK(name_places(work, place, &placement, diag));
+    HOP_CHECK(hop_map_places_placement(&work->map.places, place, work->ranks, &placement, diag));
     to->placement = placement;
-    const struct hop_schedule *given = made->rungs[0].schedule;
-    const struct hop_gain_options options = {.models = work->options.models};
-    struct hop_gain *gain = NULL;
-    if (rung.step == HOP_PLAN_GIVEN || !rung.schedule || hop_schedule_count(given) > HOP_MAP_EXCHANGE_MOST)
-        return HOP_OK;
-    HOP_CHECK(hop_gain_find(work->topology, given, rung.schedule, &options, &gain, diag));
-    to->gain = gain;
-    return HOP_OK;
+    return to == made->rungs ? HOP_OK : hop_plan_compare(work->topology, work->options.models, made->rungs, to, diag);
 }
 
 static enum hop_status put(struct hop_plan_work *work, const uint32_t *place, struct hop_schedule **placed,
                            struct hop_diag *diag)
 {
     return hop_map_play_copy(work->map.play, place, placed, diag);
-}
-
-/* A schedule of its own with the same operations. */
-static enum hop_status copy_of(const struct hop_schedule *from, struct hop_schedule **copy, struct hop_diag *diag)
-{
-    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(from));
-    hop_schedule_set_queue_ready(made, hop_schedule_queue_ready(from));
-    for (uint32_t i = 0; i < hop_schedule_count(from); i++)
-        (void)hop_schedule_add(made, hop_schedule_op(from, i));
-    return hop_schedule_finish(made, copy, diag);
 }
 
 /* ---- steps ---- */
@@ -160,30 +145,36 @@ static struct hop_plan_try step_of(const struct hop_plan_work *work, const uint3
                                  .threads = o->threads};
 }
 
+static enum hop_status show_try(struct hop_plan_work *work, struct hop_plan_made *made, const uint32_t *place,
+                                enum hop_plan_step fixed, const struct hop_plan_try *try, struct hop_diag *diag)
+{
+    struct hop_plan_rung as_is = {.step = fixed, .value_s = try->given_s, .clean = try->given_clean};
+    struct hop_plan_rung ordered = {.step = fixed == HOP_PLAN_GIVEN ? HOP_PLAN_ORDER : HOP_PLAN_AFTER,
+                                    .value_s = try->value_s,
+                                    .clean = try->clean,
+                                    .waits = try->waits};
+    struct hop_schedule *schedule = NULL;
+    HOP_CHECK(put(work, place, &schedule, diag));
+    as_is.schedule = schedule;
+    HOP_CHECK(add_rung(work, made, as_is, place, diag));
+    schedule = NULL;
+    if (try->schedule)
+        HOP_CHECK(hop_schedule_clone(try->schedule, &schedule, diag));
+    ordered.schedule = schedule;
+    return add_rung(work, made, ordered, place, diag);
+}
+
 /* The given order on a placement, and the best order there, as two rungs; what fits competes. */
 static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made *made, const uint32_t *place,
                                 enum hop_plan_step fixed, struct hop_plan_try *try, struct hop_diag *diag)
 {
-    struct hop_schedule *given, *best = NULL;
     hop_plan_try(work, try);
     if (try->status != HOP_OK) {
         *diag = try->diag;
         return try->status;
     }
-    HOP_CHECK(put(work, place, &given, diag));
-    enum hop_status status = try->schedule ? copy_of(try->schedule, &best, diag) : HOP_OK;
-    const struct hop_plan_rung as_is = {
-        .step = fixed, .value_s = try->given_s, .clean = try->given_clean, .schedule = given};
-    const struct hop_plan_rung ordered = {.step = fixed == HOP_PLAN_GIVEN ? HOP_PLAN_ORDER : HOP_PLAN_AFTER,
-                                          .value_s = try->value_s,
-                                          .clean = try->clean,
-                                          .waits = try->waits,
-                                          .schedule = best};
-    if (status == HOP_OK)
-        status = add_rung(work, made, as_is, place, diag);
-    if (status == HOP_OK)
-        status = add_rung(work, made, ordered, place, diag);
-    if (!hop_assign_fits(&work->map.places.who, place)) { /* shown, but not allowed */
+    enum hop_status status = show_try(work, made, place, fixed, try, diag);
+    if (status != HOP_OK || !hop_assign_fits(&work->map.places.who, place)) { /* shown, but not allowed */
         hop_schedule_destroy(try->schedule);
         try->schedule = NULL;
     } else {

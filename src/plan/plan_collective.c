@@ -208,20 +208,6 @@ static enum hop_status plan_all(struct chooser *c, struct hop_plan_algorithm *ra
 
 /* ---- the answer ---- */
 
-static enum hop_status gain_of(const struct chooser *c, const struct hop_schedule *given, struct hop_plan_rung *rung,
-                               struct hop_diag *diag)
-{
-    const struct hop_gain_options options = {.models = c->options.models};
-    struct hop_gain *gain = NULL;
-    hop_gain_destroy((struct hop_gain *)rung->gain);
-    rung->gain = NULL;
-    if (!rung->schedule || hop_schedule_count(given) > HOP_MAP_EXCHANGE_MOST)
-        return HOP_OK;
-    HOP_CHECK(hop_gain_find(c->topology, given, rung->schedule, &options, &gain, diag));
-    rung->gain = gain;
-    return HOP_OK;
-}
-
 /* What was given is the default algorithm; the fastest one where ranks are is a step of its own. */
 static enum hop_status extend_ladder(struct chooser *c, const struct hop_plan_algorithm *fastest, struct hop_diag *diag)
 {
@@ -237,20 +223,14 @@ static enum hop_status extend_ladder(struct chooser *c, const struct hop_plan_al
                                       .value_s = fastest->given_s,
                                       .clean = true,
                                       .schedule = schedule};
-    struct hop_buffer text = {0};
-    for (uint32_t r = 0; r < c->ranks; r++)
-        hop_buffer_printf(&text, "%u %s\n", r, c->devices[r]);
-    enum hop_status status =
-        text.failed ? hop_fail_memory(diag) : hop_placement_parse("plan", text.text, text.length, &same, diag);
-    hop_buffer_finish(&text);
-    HOP_CHECK(status);
+    HOP_CHECK(hop_placement_of(c->devices, c->ranks, &same, diag));
     rungs[1].placement = same;
     hop_schedule_destroy((struct hop_schedule *)rungs[0].schedule);
     rungs[0].schedule = c->given;
     c->given = NULL;
     rungs[0].value_s = c->list[0].given_s;
     for (uint32_t i = 1; i < made->result.rung_count; i++)
-        HOP_CHECK(gain_of(c, rungs[0].schedule, &rungs[i], diag));
+        HOP_CHECK(hop_plan_compare(c->topology, c->options.models, rungs, &rungs[i], diag));
     return HOP_OK;
 }
 

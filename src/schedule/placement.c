@@ -189,6 +189,21 @@ static enum hop_status find_spots(const struct hop_topology *topology, enum hop_
     return HOP_OK;
 }
 
+enum hop_status hop_placement_of(const char *const *devices, uint32_t ranks, struct hop_placement **placement,
+                                 struct hop_diag *diag)
+{
+    struct hop_placement *made = calloc(1, sizeof *made);
+    bool fine = made;
+    for (uint32_t r = 0; r < ranks && fine; r++)
+        fine = set(made, r, devices[r], strlen(devices[r]), 0);
+    if (!fine) {
+        hop_placement_destroy(made);
+        return hop_fail_memory(diag);
+    }
+    *placement = made;
+    return HOP_OK;
+}
+
 enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t ranks, enum hop_placement_order order,
                                    struct hop_placement **placement, struct hop_diag *diag)
 {
@@ -200,22 +215,19 @@ enum hop_status hop_placement_make(const struct hop_topology *topology, uint32_t
                         gpus    ? "GPUs"
                         : count ? "NICs"
                                 : "GPUs or NICs");
-    struct hop_placement *made = calloc(1, sizeof *made);
     struct spot *spots = calloc((size_t)count + 1, sizeof *spots);
-    enum hop_status status = made && spots ? HOP_OK : hop_fail_memory(diag);
+    const char **devices = calloc((size_t)ranks + 1, sizeof *devices);
+    enum hop_status status = spots && devices ? HOP_OK : hop_fail_memory(diag);
     if (status == HOP_OK)
         status = find_spots(topology, gpus ? HOP_NODE_GPU : HOP_NODE_NIC, spots, diag);
     if (status == HOP_OK)
         qsort(spots, count, sizeof *spots, order == HOP_PLACEMENT_CYCLIC ? cyclic : packed);
-    for (uint32_t i = 0; status == HOP_OK && i < ranks; i++) {
-        if (!set(made, i, spots[i].device, strlen(spots[i].device), 0))
-            status = hop_fail_memory(diag);
-    }
-    free(spots);
+    for (uint32_t i = 0; status == HOP_OK && i < ranks; i++)
+        devices[i] = spots[i].device;
     if (status == HOP_OK)
-        *placement = made;
-    else
-        hop_placement_destroy(made);
+        status = hop_placement_of(devices, ranks, placement, diag);
+    free(devices);
+    free(spots);
     return status;
 }
 

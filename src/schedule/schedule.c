@@ -45,6 +45,14 @@ struct hop_schedule *hop_schedule_create_like(const struct hop_schedule *other)
     return made;
 }
 
+enum hop_status hop_schedule_clone(const struct hop_schedule *from, struct hop_schedule **clone, struct hop_diag *diag)
+{
+    struct hop_schedule *made = hop_schedule_create_like(from);
+    for (uint32_t i = 0; i < from->count; i++)
+        (void)hop_schedule_add(made, &from->ops[i]);
+    return hop_schedule_finish(made, clone, diag);
+}
+
 void hop_schedule_destroy(struct hop_schedule *schedule)
 {
     if (!schedule)

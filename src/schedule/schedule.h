@@ -93,6 +93,8 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag);
 uint32_t hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op);
 /* Without operations: the other's name, file, comments and queue. NULL: out of memory. */
 struct hop_schedule *hop_schedule_create_like(const struct hop_schedule *other);
+/* A schedule of its own with the same operations. */
+enum hop_status hop_schedule_clone(const struct hop_schedule *from, struct hop_schedule **clone, struct hop_diag *diag);
 /* hop_schedule_finish, or, where the status is that of a failure elsewhere, which it returns, the schedule's end. */
 enum hop_status hop_schedule_end(struct hop_schedule *made, enum hop_status status, struct hop_schedule **schedule,
                                  struct hop_diag *diag);

@@ -118,22 +118,14 @@ static enum hop_status write_ranked(struct lift *lift)
 /* NULL where a rank's device is not known. */
 static enum hop_status write_placement(const struct lift *lift, struct hop_placement **placement)
 {
-    struct hop_buffer text = {0};
     uint32_t ranks = lift->by_rank ? lift->ranks : lift->count;
+    const char **devices = lift->by_rank ? lift->device : lift->names;
     *placement = NULL;
     for (uint32_t r = 0; r < ranks; r++) {
-        const char *device = lift->by_rank ? lift->device[r] : lift->names[r];
-        if (!device) {
-            hop_buffer_finish(&text);
+        if (!devices[r])
             return HOP_OK;
-        }
-        hop_buffer_printf(&text, "%u %s\n", r, device);
     }
-    enum hop_status status = text.failed ? hop_fail_memory(lift->diag) : HOP_OK;
-    if (status == HOP_OK && ranks)
-        status = hop_placement_parse(lift->from->file, text.text, text.length, placement, lift->diag);
-    hop_buffer_finish(&text);
-    return status;
+    return ranks ? hop_placement_of(devices, ranks, placement, lift->diag) : HOP_OK;
 }
 
 enum hop_status hop_placement_lift(const struct hop_schedule *schedule, struct hop_schedule **ranked,

@@ -164,15 +164,12 @@ static void add_models(struct finding *f, enum hop_scenario_kind kind, const cha
 /* The models of the timelines, domain by domain. */
 static void add_nominal(struct finding *f, const struct hop_network *network)
 {
-    struct hop_buffer text = {0};
-    for (uint32_t d = 0; d < hop_topology_domain_count(f->s->topology); d++)
-        hop_buffer_printf(&text, "%s%s=%s", d ? "," : "", hop_topology_domain(f->s->topology, d)->name,
-                          hop_network_model(network, d));
+    char *models = hop_network_models(network);
     const struct hop_model_facts **rules = rules_of(f, network);
-    f->s->arena.failed |= text.failed;
+    f->s->arena.failed |= !models;
     if (fine(f))
-        add_models(f, HOP_SCENARIO_NOMINAL, text.length ? text.text : NULL, rules);
-    hop_buffer_finish(&text);
+        add_models(f, HOP_SCENARIO_NOMINAL, models, rules);
+    free(models);
 }
 
 /* A model that refuses the topology is passed over. */
