@@ -39,16 +39,6 @@ HOP_API uint32_t hop_timeline_inherited(const struct hop_timeline *timeline, uin
  * is as much as the square of the transfers that move together. */
 HOP_API char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncertainty *range, bool intervals);
 
-/* A directed link above its limit at some time (see hop_network_fullest), and how full it was then: 1 is the limit. */
-struct hop_overload {
-    uint32_t link;
-    double load;
-};
-/* Detail segments, predicted: the links above their limits, the fullest first. Writes up to capacity of them and
- * returns how many there are. */
-HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
-                                        uint32_t capacity);
-
 /* ---- loads ---- */
 
 /* What a directed link has to carry, in seconds of its capacity, under two placements. */

@@ -99,6 +99,16 @@ struct hop_link_use {
 };
 HOP_API struct hop_link_use hop_timeline_link_use(const struct hop_timeline *timeline, uint32_t directed);
 
+/* A directed link above its limit at some time (see hop_network_fullest), and how full it was then: 1 is the limit. */
+struct hop_overload {
+    uint32_t link;
+    double load;
+};
+/* Detail segments, predicted: the links above their limits, the fullest first. Writes up to capacity of them and
+ * returns how many there are. */
+HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
+                                        uint32_t capacity);
+
 /* Model loggp: the processes (ranks in their order, then devices without a rank as they appear in the schedule) and
  * when the last of
  * each one's CPUs is free. 0 processes under any other model. */

@@ -4,7 +4,6 @@
  * hop_network_wire says; a link's load is the largest of these sums over its capacity.
  */
 #include "model/network.h"
-#include "report/report.h"
 #include "timeline/timeline.h"
 
 #include <math.h>
