@@ -41,6 +41,10 @@ struct hop_tune_options {
                                * search that is not exact ends after 300,000 operations of them */
     void (*progress)(double done, void *context); /* share that is done, 0 to 1; may be NULL */
     void *context;
+    /* Of hop_tune_mix alone: */
+    bool keep_limits;  /* only choices count in which no link is ever above its limit (hop_timeline_overloads) */
+    bool staged_alone; /* every copy that can be staged is: only the size of packets is chosen */
+    bool (*stop)(void *context); /* asked before each schedule; true: the best so far is the answer. May be NULL */
 };
 
 /* ---- pairs ---- */

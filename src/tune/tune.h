@@ -52,7 +52,8 @@ struct hop_tune_classes {
 enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct hop_tune_ways *ways, uint64_t bytes,
                                   uint32_t *class, struct hop_diag *diag);
 
-enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
+/* keep_limits: where a link is ever above its limit, both are INFINITY. */
+enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule, bool keep_limits,
                                   struct hop_tune_score *score, struct hop_diag *diag);
 
 /* The gain of one schedule over another by all models that apply, the network's first. */

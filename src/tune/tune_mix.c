@@ -40,11 +40,12 @@ struct search {
     struct hop_arena *arena;
     uint32_t *list, free_count;      /* the operations that have both ways */
     uint32_t *class_of, class_count; /* of the free ones, by place in the list */
-    bool *forced;                    /* per operation: can only be staged */
+    bool *forced;                    /* per operation: can only be staged, or has to be */
     uint32_t forced_count;
     uint64_t longest; /* bytes of a copy that can be staged */
     uint32_t evaluations, limit;
     double work, work_limit; /* operations simulated */
+    bool stopped;
     struct choice best, trial;
     enum hop_status status; /* the first failure, sticky */
     struct hop_diag *diag;
@@ -77,14 +78,23 @@ static double count_operations(const struct search *s, const struct choice *choi
     return count;
 }
 
+static bool is_stopped(struct search *s)
+{
+    s->stopped = s->stopped || (s->options->stop && s->options->stop(s->options->context));
+    return s->stopped;
+}
+
 static void evaluate(struct search *s, struct choice *choice)
 {
     struct hop_schedule *candidate = NULL;
+    choice->score = (struct hop_tune_score){INFINITY, INFINITY};
+    if (s->evaluations > 0 && is_stopped(s))
+        return;
     if (s->status == HOP_OK)
         s->status = build(s, choice, &candidate);
     if (s->status != HOP_OK)
         return;
-    s->status = hop_tune_simulate(s->network, candidate, &choice->score, s->diag);
+    s->status = hop_tune_simulate(s->network, candidate, s->options->keep_limits, &choice->score, s->diag);
     hop_schedule_destroy(candidate);
     s->evaluations++;
     s->work += count_operations(s, choice);
@@ -130,7 +140,7 @@ static void look_at(struct search *s, uint32_t index, struct hop_tune_classes *c
     if (s->status != HOP_OK || !hop_tune_can_stage(&ways))
         return;
     s->longest = op->bytes > s->longest ? op->bytes : s->longest;
-    if (ways.direct == HOP_NONE) {
+    if (ways.direct == HOP_NONE || s->options->staged_alone) {
         s->forced[index] = true;
         s->forced_count++;
         return;
@@ -216,7 +226,7 @@ static void try_every_choice(struct search *s)
         for (uint32_t i = 0; i < s->free_count; i++)
             s->trial.staged[s->list[i]] = mask >> i & 1;
         evaluate(s, &s->trial);
-        if (s->status != HOP_OK)
+        if (s->status != HOP_OK || s->stopped)
             return;
         uint32_t staged = count_staged(s, &s->trial);
         bool less = hop_tune_less(s->trial.score.makespan_s, s->best.score.makespan_s);
@@ -239,7 +249,7 @@ static bool is_better(const struct hop_tune_score *a, const struct hop_tune_scor
 
 static bool goes_on(const struct search *s)
 {
-    return s->status == HOP_OK && s->evaluations < s->limit && s->work < s->work_limit;
+    return s->status == HOP_OK && !s->stopped && s->evaluations < s->limit && s->work < s->work_limit;
 }
 
 /* Evaluates the trial, keeps it if it is better. */
@@ -335,6 +345,7 @@ static void choose(struct search *s, struct hop_tuned_mix *mix)
     mix->exact = all && !hop_topology_lacks(hop_network_topology(s->network));
     if (s->status == HOP_OK && s->free_count > 0)
         (all ? try_every_choice : search_locally)(s);
+    mix->exact = mix->exact && !s->stopped;
     if (s->status == HOP_OK && count_staged(s, &s->best) + s->forced_count > 0) {
         copy_choice(s, &s->trial, &s->best);
         try_packets(s);

@@ -6,6 +6,8 @@
 #include "model/network.h"
 #include "tune/tune.h"
 
+#include <math.h>
+
 #include "hopcast/simulate.h"
 #include "model/model.h"
 
@@ -160,10 +162,21 @@ enum hop_status hop_tune_gain(const struct hop_network *network, const struct ho
     return hop_gain_find(hop_network_topology(network), before, after, &options, gain, diag);
 }
 
-enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
+/* Whether a model may load links above their limits. */
+static bool may_exceed(const struct hop_network *network)
+{
+    uint32_t domains = hop_topology_domain_count(hop_network_topology(network));
+    bool may = false;
+    for (uint32_t d = 0; d < domains; d++)
+        may = may || !hop_network_model_facts(network, d)->keeps_capacity;
+    return may;
+}
+
+enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule, bool keep_limits,
                                   struct hop_tune_score *score, struct hop_diag *diag)
 {
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
+    bool looks = keep_limits && may_exceed(network);
+    const struct hop_simulate_options options = {.detail = looks ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS};
     struct hop_timeline *timeline;
     enum hop_status status = hop_simulate(network, schedule, &options, &timeline, diag);
     if (status != HOP_OK)
@@ -176,6 +189,8 @@ enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_
             hop_schedule_op(executed, i + 1)->parent != parent)
             score->ends_s += hop_timeline_span(timeline, i).end_s;
     }
+    if (looks && hop_timeline_overloads(timeline, NULL, 0) > 0)
+        *score = (struct hop_tune_score){INFINITY, INFINITY};
     hop_timeline_destroy(timeline);
     return HOP_OK;
 }
