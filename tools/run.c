@@ -59,7 +59,8 @@ static const struct tool_option table[] = {
     SHARED(map, AT(run_options, map),
            .help =
                "the device of every rank, a file (hop_placement(3)); with --on also packed (the default) or cyclic"),
-    SHARED(on, AT(run_options, topology), .help = "whose devices these are; a GPU is the one at the bus id that it says"),
+    SHARED(on, AT(run_options, topology),
+           .help = "whose devices these are; a GPU is the one at the bus id that it says"),
     SHARED(set, AT(run_options, sets), .needs = "on emulate"),
     SHARED(model, AT(run_options, request.models), .needs = "on emulate",
            .help = "of the topology, for --predict and what held transfers back (see hopcast predict --help)"),
@@ -73,7 +74,8 @@ static const struct tool_option table[] = {
            "schedule (default: as it says), peer, staged, dynamic, static=FILE (docs/copies.md)", .take = take_copies),
     OPTION("packet", 0, SIZE, AT(run_options, request.plan.packet_bytes), "SIZE", "of staged copies (512KiB)",
            .low = 1),
-    OPTION("repeat", 0, WHOLE, AT(run_options, request.repeat), "N", "launch it N times more, timed",
+    OPTION("repeat", 0, WHOLE, AT(run_options, request.repeat), "N",
+           "launch it N times more, timed; with --json or --csv each operation, and the timeline is of medians",
            .high = REPEAT_MAX),
     OPTION("warmup", 0, WHOLE, AT(run_options, request.warmup), "N", "and N times before, not timed",
            .high = REPEAT_MAX, .needs = "repeat"),
@@ -100,6 +102,8 @@ static const struct tool_option table[] = {
     SHARED(json, AT(run_options, request.json), .excludes = "predict rows",
            .help = "the timeline, as predict --json has it, with the times of --repeat"),
     SHARED(output, AT(run_options, request.output), .needs = "json gantt", .help = "write --json or --gantt there"),
+    OPTION("csv", 0, TEXT, AT(run_options, request.csv), "FILE",
+           "the copies as measurement CSV, which calibrate and compare read", .use = USE_FILE),
     SHARED(trace, AT(run_options, request.trace)),
     HEADING("of a collective:"),
     SHARED(algorithm, AT(run_options, collective.algorithm)),
@@ -208,6 +212,7 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
                 tool_diag.what, tool_diag.expected);
     tool_check_output(first ? r->output : NULL); /* rank 0 writes, the others' file systems may have other folders */
     tool_check_output(first ? r->trace : NULL);
+    tool_check_output(first ? r->csv : NULL);
     if (r->save)
         tool_make_directory(r->save);
 }

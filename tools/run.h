@@ -18,7 +18,7 @@ struct run_request {
     uint64_t repeat, warmup, seed;
     uint64_t rows;
     bool check, json, predict, gantt, ascii;
-    const char *output, *trace, *save;
+    const char *output, *trace, *save, *csv;
     /* of a collective that was made here; else NULL */
     const struct hop_collective_options *collective;
 };
@@ -49,6 +49,12 @@ void run_load(struct run_options *o, struct run_loaded *l);
 /* run_agree.c: the worst status of all ranks of the group. */
 int run_agree(struct hop_group *group, int status);
 
+/* Whether the operations of repeated launches are timed, not the launches alone. */
+static inline bool run_times_each(const struct run_request *r)
+{
+    return r->repeat > 0 && (r->json || r->csv);
+}
+
 /* What rank 0 shows. */
 struct run_result {
     struct hop_topology *flat;      /* where none was asked for */
@@ -59,6 +65,8 @@ struct run_result {
     struct hop_diag first_wrong;
     const double *times_s; /* of repeated launches; rank 0's */
     uint64_t time_count;
+    const struct hop_measured_op *ops;       /* as the timeline has them */
+    const struct hop_sample_summary *took_s; /* of each operation, in the launches that count for the timeline */
 };
 
 /* run_flat.c */

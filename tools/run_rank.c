@@ -16,10 +16,14 @@
 #include "run/definition.h"
 #include "run/hooks.h"
 
+enum { SAMPLES_MOST = 1 << 21 }; /* of operations, in all launches that are kept */
+
 /* What ranks find out; what is shown follows from it. */
 struct found {
     struct hop_measured_op *ops; /* rank 0's */
-    double *times_s;             /* of repeated launches */
+    struct hop_measured_op *samples; /* rank 0's, of the repeated launches that are kept */
+    uint32_t kept;
+    double *times_s; /* of repeated launches */
     uint64_t wrong;
     struct hop_diag first_wrong;
 };
@@ -32,15 +36,23 @@ static int give_up(struct hop_team *team, const struct hop_diag *diag)
     return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
 
-static enum hop_status keep_times(struct hop_program *plan, const struct run_request *r, struct found *found,
+static enum hop_status keep_times(struct hop_program *plan, const struct run_request *r, struct hop_measured_op *to,
                                   struct hop_diag *diag)
 {
     const struct hop_measured_op *ops;
     uint32_t count = hop_schedule_count(r->schedule);
     enum hop_status status = hop_program_times(plan, &ops, diag);
-    if (status == HOP_OK && count > 0)
-        memcpy(found->ops, ops, count * sizeof *ops);
+    if (status == HOP_OK && count > 0 && to)
+        memcpy(to, ops, count * sizeof *ops);
     return status;
+}
+
+/* How many of the repeated launches are kept operation by operation: the first. */
+static uint32_t kept_most(const struct run_request *r)
+{
+    uint64_t most = SAMPLES_MOST / ((uint64_t)hop_schedule_count(r->schedule) + 1) + 1;
+    most = most < HOP_SAMPLES_MAX ? most : HOP_SAMPLES_MAX;
+    return run_times_each(r) ? (uint32_t)(r->repeat < most ? r->repeat : most) : 0;
 }
 
 /* Memory as a caller has it, for every buffer that is to be bound. */
@@ -148,16 +160,19 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
     if (status != HOP_OK && r->check && found->first_wrong.what[0])
         *diag = found->first_wrong;
     if (status == HOP_OK)
-        status = keep_times(plan, r, found, diag);
+        status = keep_times(plan, r, found->ops, diag);
     drop_plan(plan);
     return status;
 }
 
-static enum hop_status repeated(struct hop_team *team, const struct run_request *r, double *times_s,
+/* Where operations are timed, the launches begin together; else they follow each other as a caller's would. */
+static enum hop_status repeated(struct hop_team *team, const struct run_request *r, struct found *found,
                                 struct hop_diag *diag)
 {
     struct hop_program *plan = NULL;
-    enum hop_status status = make_plan(team, r, false, &plan, diag);
+    size_t count = hop_schedule_count(r->schedule);
+    uint32_t most = kept_most(r);
+    enum hop_status status = make_plan(team, r, most > 0, &plan, diag);
     for (uint64_t i = 0; i < r->warmup && status == HOP_OK; i++)
         status = hop_program_run(plan, diag);
     if (status == HOP_OK)
@@ -165,8 +180,11 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
     for (uint64_t i = 0; i < r->repeat && status == HOP_OK; i++) {
         double begun_s = hop_now_s();
         status = hop_program_run(plan, diag);
-        times_s[i] = (hop_now_s() - begun_s) / (r->plan.emulate ? r->plan.slower : 1);
+        found->times_s[i] = (hop_now_s() - begun_s) / (r->plan.emulate ? r->plan.slower : 1);
+        if (status == HOP_OK && i < most)
+            status = keep_times(plan, r, found->samples ? found->samples + i * count : NULL, diag);
     }
+    found->kept = most;
     drop_plan(plan);
     return status;
 }
@@ -185,18 +203,25 @@ static enum hop_status predict(const struct run_request *r, struct hop_network *
 
 static int show(const struct run_request *r, const struct found *found)
 {
-    struct run_result result = {.predicted_s = NAN,
+    uint32_t count = hop_schedule_count(r->schedule);
+    struct hop_sample_summary *took_s = tool_alloc((size_t)count + 1, sizeof *took_s);
+    struct hop_measured_op *ops = tool_alloc((size_t)count + 1, sizeof *ops);
+    hop_launches_summarise(found->kept ? found->samples : found->ops, count, found->kept ? found->kept : 1, ops,
+                           took_s);
+    struct run_result result = {.ops = ops,
+                                .took_s = took_s,
+                                .predicted_s = NAN,
                                 .wrong = found->wrong,
                                 .first_wrong = found->first_wrong,
                                 .times_s = found->times_s,
                                 .time_count = r->repeat};
     struct hop_network *network = NULL;
     struct hop_diag diag;
-    enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, found->ops, &result.flat, &diag);
+    enum hop_status status = r->topology ? HOP_OK : run_flat(r->schedule, ops, &result.flat, &diag);
     if (status == HOP_OK)
         status = hop_network_create(r->topology ? r->topology : result.flat, r->models, &network, &diag);
     if (status == HOP_OK)
-        status = hop_timeline_measured(network, r->schedule, found->ops, &result.timeline, &diag);
+        status = hop_timeline_measured(network, r->schedule, ops, &result.timeline, &diag);
     if (status == HOP_OK && r->predict)
         status = predict(r, network, &result, &diag);
     int answer = status == HOP_OK ? TOOL_OK : tool_say(&diag);
@@ -223,7 +248,7 @@ static int run_all(struct hop_team *team, const struct run_request *r, struct fo
     if (status == HOP_OK)
         status = first_launch(team, r, found, &diag);
     if (status == HOP_OK && r->repeat > 0)
-        status = repeated(team, r, found->times_s, &diag);
+        status = repeated(team, r, found, &diag);
     if (status == HOP_OK && found->first_wrong.what[0])
         fprintf(stderr, "hopcast: wrong: %s; expected %s\n", found->first_wrong.what, found->first_wrong.expected);
     if (status == HOP_OK)
@@ -239,10 +264,14 @@ int run_rank(struct hop_team *team, void *context)
     const struct run_request *r = context;
     struct found found = {.ops = calloc((size_t)hop_schedule_count(r->schedule) + 1, sizeof *found.ops),
                           .times_s = calloc(r->repeat + 1, sizeof *found.times_s)};
-    if (!found.ops || !found.times_s)
+    uint32_t kept = hop_team_rank(team) == 0 ? kept_most(r) : 0;
+    if (kept)
+        found.samples = calloc((size_t)kept * hop_schedule_count(r->schedule) + 1, sizeof *found.samples);
+    if (!found.ops || !found.times_s || (kept && !found.samples))
         tool_out_of_memory();
     int answer = run_all(team, r, &found);
     free(found.ops);
+    free(found.samples);
     free(found.times_s);
     return answer;
 }

@@ -72,8 +72,24 @@ static void print_times(const struct run_request *r, const struct run_result *re
     printf("\n");
 }
 
+/* What each operation took from its start to its end. */
+static void put_operations(struct hop_buffer *out, const struct hop_schedule *schedule, const struct run_result *result)
+{
+    hop_json_put(out, "\noperations: [");
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        const struct hop_sample_summary *s = &result->took_s[i];
+        if (s->count > 0)
+            hop_json_put(out,
+                         "\n{id: %s, samples: %u, median_s: %g, mad_s: %g, low_s: %g, high_s: %g, confidence: %g, "
+                         "outliers: %u}",
+                         hop_schedule_op(schedule, i)->name, s->count, s->median, s->mad, s->low, s->high,
+                         s->confidence, s->outliers);
+    }
+    hop_json_put(out, "]");
+}
+
 /* The timeline, and of repeated launches what they took, as its last member. */
-static char *make_json(const struct run_result *result)
+static char *make_json(const struct run_request *r, const struct run_result *result)
 {
     struct launches l = sum_up(result);
     char *timeline = hop_timeline_to_json(result->timeline, NULL, false),
@@ -86,7 +102,9 @@ static char *make_json(const struct run_result *result)
     hop_json_put(&out, "\nlaunches: {median_s: %g, least_s: %g, p90_s: %g, times_s: [", l.median_s, l.least_s, l.p90_s);
     for (uint64_t i = 0; i < l.count; i++)
         hop_json_put(&out, i ? ", %g" : "%g", result->times_s[i]);
-    hop_json_put(&out, "]}\n}\n");
+    hop_json_put(&out, "]");
+    put_operations(&out, r->schedule, result);
+    hop_json_put(&out, "}\n}\n");
     return hop_buffer_take(&out);
 }
 
@@ -140,14 +158,29 @@ static void show_table(const struct run_request *r, const struct run_result *res
     print_times(r, result);
 }
 
+static void write_csv(const struct run_request *r, const struct run_result *result)
+{
+    char *csv = hop_launches_to_csv(r->schedule, result->ops, result->took_s);
+    if (!csv) {
+        (void)hop_fail(
+            &tool_diag, HOP_ERR_INVALID,
+            "--csv has nothing to write: no copy between devices was timed\na schedule between devices; with "
+            "--on TOPOLOGY the ranks of a collective are on several");
+        tool_fail(&tool_diag);
+    }
+    tool_write_text(r->csv, csv);
+}
+
 void run_show(const struct run_request *r, const struct run_result *result)
 {
     struct hop_gantt_options gantt = {
         .width = tool_columns(), .colour = !r->output && tool_colour(stdout), .ascii = r->ascii};
     if (r->trace)
         tool_write_text(r->trace, hop_timeline_to_trace(result->timeline));
+    if (r->csv)
+        write_csv(r, result);
     if (r->json)
-        tool_write_text(r->output, make_json(result));
+        tool_write_text(r->output, make_json(r, result));
     else if (r->gantt)
         tool_write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
     else

@@ -30,8 +30,6 @@ static void read_transfer(const struct hop_json *at, struct hop_measurements *m,
     row.transfer = read_name(at, "id", m);
     row.from = read_name(at, "from", m);
     row.to = read_name(at, "to", m);
-    if (row.from && row.to && strcmp(row.from, row.to) == 0)
-        hop_json_fail(at, HOP_ERR_INVALID, "the transfer goes from %.40s to itself", row.from);
     const struct hop_json bytes = hop_json_member(at, "bytes", true);
     row.bytes = hop_json_whole(&bytes, 0, HOP_BYTES_MAX, 0, NULL);
     const struct hop_json end = hop_json_member(at, "end_s", true);
@@ -40,7 +38,8 @@ static void read_transfer(const struct hop_json *at, struct hop_measurements *m,
         row.time_s = end_s;
         row.rate_Bps = (double)row.bytes / end_s;
     }
-    hop_measurements_add(m, &row);
+    if (row.from && row.to && strcmp(row.from, row.to) != 0) /* within a device it is no transfer of a group */
+        hop_measurements_add(m, &row);
 }
 
 void hop_measurements_read_prediction(const struct hop_source *source, struct hop_measurements *m)
