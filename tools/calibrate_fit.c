@@ -36,6 +36,12 @@ static void print_parameters(const struct hop_fit_result *result)
             printf("%s%.24s", n ? ", " : "", p->determined_by[n]);
         printf("%s\n", p->named_count ? "" : "-");
     }
+    uint32_t unsteady = 0, rows = hop_measurements_count(result->measurements);
+    for (uint32_t i = 0; i < rows; i++)
+        unsteady += hop_measurements_at(result->measurements, i)->spread > 0;
+    if (unsteady)
+        printf("\nnote: %u of %u rows are marked unsteady: they count less, by what their samples spread\n", unsteady,
+               rows);
     if (result->spoilt)
         printf("\nnote: %u group%s that nothing predicts, before the fit or after, %s worse now, most of all %s\n",
                result->spoilt_count, result->spoilt_count == 1 ? "" : "s", result->spoilt_count == 1 ? "is" : "are",

@@ -59,7 +59,8 @@ static const struct tool_option table[] = {
            "TOPOLOGY; "
            "with --output as measurement CSV to be filled in",
            .low = 1, .high = 1000, .needs = "on", .excludes = "emulate fit raw json"),
-    FLAG("force", 0, AT(request, force), "write all the same when the machine was too noisy"),
+    FLAG("force", 0, AT(request, force),
+         "write also what has fewer than 3 samples; exit status 0 also when the machine was too noisy"),
     SHARED(json, AT(request, json), .excludes = "fit", .help = "everything, for machines (docs/measure.schema.json)"),
     SHARED(output, AT(request, output), .use = USE_FILE, .help = "the rows, as measurement CSV"),
     END_OF_OPTIONS,
@@ -98,16 +99,17 @@ static void fit(const struct request *r, struct hop_topology *topology, const st
     hop_measurements_destroy(measurements);
 }
 
-static int too_noisy(const struct hop_measure_result *result)
+static int too_noisy(const struct request *r, const struct hop_measure_result *result)
 {
     fprintf(
         stderr,
-        "hopcast: the machine was too noisy: %u of %u rows scatter (MAD above %g %% of the median) or drifted "
-        "meanwhile\n"
+        "hopcast: the machine was noisy: %u of %u rows scatter (MAD above %g %% of the median) or drifted meanwhile; "
+        "they "
+        "are marked, and count less in a fit\n"
         "  expected: a machine with nothing else to do, fewer devices than processors, or more --time; --raw FILE has "
-        "the samples, --force writes all the same\n",
+        "the samples\n",
         result->unsteady, result->row_count, 100 * HOP_UNSTEADY_MAD);
-    return TOOL_NEGATIVE;
+    return r->force ? TOOL_OK : TOOL_NEGATIVE;
 }
 
 static int too_few(const struct hop_measure_result *result)
@@ -122,7 +124,7 @@ static int too_few(const struct hop_measure_result *result)
 static int conclude(const struct request *r, struct hop_topology *topology, const struct hop_measure_result *result)
 {
     bool few = result->rounds < HOP_MEASURE_SAMPLES_LEAST;
-    bool keep = (!result->too_noisy && !few) || r->force;
+    bool keep = !few || r->force;
     char *csv = hop_measure_to_csv(result);
     if (r->json)
         tool_write_text(NULL, hop_measure_to_json(result));
@@ -137,7 +139,7 @@ static int conclude(const struct request *r, struct hop_topology *topology, cons
     if (r->fit && keep)
         fit(r, topology, result, csv);
     free(csv);
-    return keep ? TOOL_OK : few ? too_few(result) : too_noisy(result);
+    return !keep ? too_few(result) : result->too_noisy ? too_noisy(r, result) : TOOL_OK;
 }
 
 /* ---- what to measure ---- */
@@ -216,8 +218,9 @@ const struct tool_command tool_measure = {
         "the time is up. A row's value is the median. -o writes what `hopcast calibrate` and `hopcast compare` read.\n"
         "\n",
     .options = table,
-    .notes = "Exit status 1: the machine was too noisy (docs/measure.md); nothing but --raw was written.\n"
-             "\n"
-             "example: hopcast measure --devices 2 -o rows.csv --fit machine.json\n",
+    .notes =
+        "Exit status 1: the machine was noisy (docs/measure.md): what was measured is written, noisy rows are marked.\n"
+        "\n"
+        "example: hopcast measure --devices 2 -o rows.csv --fit machine.json\n",
     .run = run,
 };

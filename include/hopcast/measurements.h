@@ -51,6 +51,7 @@ struct hop_measurement {
     enum hop_way way;
     bool in_turn;          /* transfers into one device took turns */
     bool pulled;           /* the receiver read: its engine worked, not the source's */
+    double spread;         /* of samples that were unsteady, as the notes say: their MAD over the median; 0: steady */
     bool collapse;         /* said to show the collapse of posted writes, which no model predicts */
     const char *file;
     uint32_t line, from_column, to_column; /* in the file, 1-based; of a prediction the transfer's number */

@@ -54,7 +54,7 @@ static void predict_all(struct learning *l, const uint32_t *groups, uint32_t cou
         double sum = 0;
         uint32_t valued = 0;
         for (uint32_t r = 0; r < rows.count; r++) {
-            double log_error = f->trial.row[rows.rows[r]];
+            double log_error = f->trial.row[rows.rows[r]] / hop_fit_trust(f, rows.rows[r]);
             sum += isnan(log_error) ? 0 : fabs(expm1(log_error));
             valued += !isnan(log_error);
         }

@@ -113,6 +113,8 @@ void hop_fit_evaluate(struct hop_fitting *f, const struct hop_knob *knob, struct
 /* What the groups that a knob touches (NULL: all) cost together. */
 double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const struct hop_fit_costs *costs);
 /* What a row of such an error costs, and how much it weighs beside others: near zero errors count with their square. */
+/* By which the error of a row is multiplied before it costs: 1, or less where its samples spread by more than that unit. */
+double hop_fit_trust(const struct hop_fitting *f, uint32_t row);
 double hop_fit_cost_of(double error);
 double hop_fit_curvature(double error);
 /* The share of a row in the cost of its group. */

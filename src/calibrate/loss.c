@@ -6,7 +6,8 @@
  *     sqrt(1 + (e / 0.02)^2) - 1,    e = log(predicted / measured), at most 0.5
  *
  * about 1 for each 2 % of error: near the best a parabola, far from it a straight line, and bounded, so that a row which
- * no parameter explains pulls at none.
+ * no parameter explains pulls at none. The error of a row that was unsteady when it was measured counts in units of what its
+ * samples spread by instead, where that is more: as many times less.
  */
 #include "calibrate/fit.h"
 
@@ -25,6 +26,11 @@ double hop_fit_curvature(double error)
 {
     double units = error / ERROR_UNIT;
     return fabs(error) < ERROR_MOST ? 1 / (ERROR_UNIT * ERROR_UNIT * sqrt(1 + units * units)) : 0;
+}
+
+double hop_fit_trust(const struct hop_fitting *f, uint32_t row)
+{
+    return ERROR_UNIT / hop_max(ERROR_UNIT, hop_measurements_at(f->measurements, row)->spread);
 }
 
 /* Marks what the route of a row takes. */
@@ -201,13 +207,13 @@ bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, u
     return false;
 }
 
-/* log(predicted / measured) of a row, NAN: it has no value or does not count. */
+/* log(predicted / measured) of a row, as far as it is to be trusted; NAN: it has no value or does not count. */
 static double error_of(const struct hop_fitting *f, uint32_t row, double time_s)
 {
     const struct hop_measurement *m = hop_measurements_at(f->measurements, row);
     if (f->train && !f->train[row])
         return NAN;
-    return log(hop_measured_time_s(m, hop_expect_bytes(f->expect, m)) / time_s);
+    return hop_fit_trust(f, row) * log(hop_measured_time_s(m, hop_expect_bytes(f->expect, m)) / time_s);
 }
 
 double hop_fit_weight(const struct hop_fitting *f, uint32_t group)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What remains when all values are right: how far measured times lie off predictions by fits that did not see them, beyond
- * what the ranges of those fits' values say. Its quantiles become the ranges of parameters model_error, for transfers that
+ * what the ranges of those fits' values say and, of what was unsteady, its spread. Its quantiles become the ranges of parameters model_error, for transfers that
  * slow each other down, and model_error_alone, for all others: the (n + 1) 19/20-th of n sizes upwards and downwards apart,
  * which holds for the next one of the same kind whatever they are distributed as; of fewer than 19 the (n + 1) 9/10-th of
  * the sizes either way, and of fewer than 9 more than the largest, at least what all of both kinds say.
@@ -40,10 +40,11 @@ void hop_fit_add_remains(struct hop_remains *r, const struct hop_comparing *c, u
         double error =
             trace ? log(its->reference_s / its->candidate_s[candidate]) : log(range->reference_s / range->value_s);
         struct hop_remain *made = &r->list[r->count++];
+        double spread = its->of->spread; /* the measurement is off by that, too */
         *made = (struct hop_remain){.group = its->group, .fold = fold_of ? fold_of[row] : row, .trace = trace};
         made->contending = trace || range->contending;
-        made->beyond[0] = beyond(-error, trace ? 0 : log(range->value_s / range->low_s));
-        made->beyond[1] = beyond(error, trace ? 0 : log(range->high_s / range->value_s));
+        made->beyond[0] = beyond(-error, hypot(spread, trace ? 0 : log(range->value_s / range->low_s)));
+        made->beyond[1] = beyond(error, hypot(spread, trace ? 0 : log(range->high_s / range->value_s)));
     }
 }
 

@@ -38,7 +38,7 @@ static uint32_t list_errors(struct hop_fitting *f, const struct hop_knob *knob, 
         struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
         for (uint32_t i = 0; i < rows.count && hop_fit_touches(f, knob, g); i++) {
             if (!isnan(f->trial.row[rows.rows[i]]))
-                errors[count++] = f->trial.row[rows.rows[i]];
+                errors[count++] = f->trial.row[rows.rows[i]] / hop_fit_trust(f, rows.rows[i]);
         }
     }
     qsort(errors, count, sizeof *errors, hop_ascending_double);

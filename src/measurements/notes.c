@@ -10,19 +10,22 @@
  *     staged, P2P disabled    through host memory; "those are staged": where no accelerator link joins the two
  *     serialise               copies into one device take turns, in the order of the rows
  *     pulled                  the receiver reads; its engine works, not the source's
+ *     MAD 13 %, ... unsteady  its samples scattered by so much, or drifted (docs/measure.md): by a tenth at least
  *     COLLAPSE                the published pattern of posted writes that no model here predicts
  */
 #include "measurements/measurements.h"
 
 #include <math.h>
 
+#define SPREAD_LEAST 0.10 /* where it is not said, or the samples drifted */
+
 static bool says(const struct hop_measurement *m, const char *token)
 {
     return strstr(m->notes, token) != NULL;
 }
 
-/* The value behind a token such as start_us=, in seconds; NAN: none. */
-static double microseconds(const struct hop_measurement *m, const char *token)
+/* The value behind a token such as start_us=, times a unit; NAN: none. */
+static double number(const struct hop_measurement *m, const char *token, double unit)
 {
     const char *at = strstr(m->notes, token);
     char *end;
@@ -30,7 +33,7 @@ static double microseconds(const struct hop_measurement *m, const char *token)
         return NAN;
     at += strlen(token);
     double value = hop_text_number(at, &end);
-    return end == at || !(value >= 0 && value <= 1e15) ? NAN : value * 1e-6;
+    return end == at || !(value >= 0 && value <= 1e15) ? NAN : value * unit;
 }
 
 void hop_measurement_read_notes(struct hop_measurement *m)
@@ -45,8 +48,9 @@ void hop_measurement_read_notes(struct hop_measurement *m)
     m->in_turn = says(m, "serialise");
     m->pulled = says(m, "pulled by");
     m->collapse = says(m, "COLLAPSE");
-    m->start_s = microseconds(m, "start_us=");
-    m->end_s = microseconds(m, "end_us=");
+    m->spread = says(m, "unsteady") ? fmax(SPREAD_LEAST, number(m, "MAD ", 0.01)) : 0;
+    m->start_s = number(m, "start_us=", 1e-6);
+    m->end_s = number(m, "end_us=", 1e-6);
     if (isnan(m->start_s) || !(m->end_s > m->start_s)) {
         m->start_s = m->end_s = NAN;
         return;

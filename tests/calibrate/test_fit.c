@@ -73,6 +73,46 @@ static void noise_adds_no_parameters(void **unused)
     }
 }
 
+/* ---- unsteady rows ---- */
+
+/* Two rows of each pair say a third less than the machine does, one says what it does. */
+static struct found fit_among_slow_rows(const char *notes_of_slow, double pcie)
+{
+    static struct text rows, measured;
+    struct hop_topology *truth = build(&two_switches, false), *nominal = build(&two_switches, false);
+    set_capacities(truth, HOP_LINK_PCIE, pcie);
+    set(truth, "tau=0.1");
+    rows.size = 0;
+    put(&rows, HEADER);
+    put_peers(&rows, gpus_of(&two_switches));
+    measure(truth, &rows, 0, &measured);
+    for (unsigned i = 0; i < 2 * 12; i++) {
+        unsigned from = i / 2 / 3, to = (from + 1 + i / 2 % 3) % 4;
+        put(&measured, "gpu%u,gpu%u,1000000000,slow%u,%.12g,\"%s\"\n", from, to, i, pcie * 0.66 * 1e-9, notes_of_slow);
+    }
+    struct found f = fit(&measured, nominal, 2);
+    hop_topology_destroy(truth);
+    hop_topology_destroy(nominal);
+    return f;
+}
+
+static void unsteady_rows_count_by_their_spread(void **unused)
+{
+    static const double pcie = 4e10;
+    (void)unused;
+    struct found marked = fit_among_slow_rows("20 samples; MAD 45 %; 2 outliers; unsteady", pcie);
+    must_be(marked.result, "capacity of PCIe links", pcie, 0.01 * pcie);
+    must_be(marked.result, "tau of crossings", 0.1, 0.01);
+    must_number(marked.result, 2);
+    struct found believed = fit_among_slow_rows("20 samples; MAD 1 %", pcie);
+    assert_true(parameter(believed.result, "capacity of PCIe links")->value < 0.9 * pcie);
+    /* what remains is no more than they spread by: others are predicted as surely as if they were not there */
+    const struct hop_parameter *error = hop_topology_parameter(marked.result->topology, "model_error_alone");
+    assert_true(error->high < 1.05 && error->low > 0.95);
+    finish(marked);
+    finish(believed);
+}
+
 /* ---- the result as a whole ---- */
 
 /* The machine file predicts what the result says, and a fit that starts from it stays there. */
@@ -208,9 +248,13 @@ static void bad_input_is_refused(void **unused)
 TEST_GROUP(fit)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ordinary_machines_are_recovered),       cmocka_unit_test(noise_adds_no_parameters),
-        cmocka_unit_test(a_fitted_topology_says_the_same_again), cmocka_unit_test(two_runs_say_the_same),
-        cmocka_unit_test(several_files_are_one_machine),         cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(ordinary_machines_are_recovered),
+        cmocka_unit_test(noise_adds_no_parameters),
+        cmocka_unit_test(unsteady_rows_count_by_their_spread),
+        cmocka_unit_test(a_fitted_topology_says_the_same_again),
+        cmocka_unit_test(two_runs_say_the_same),
+        cmocka_unit_test(several_files_are_one_machine),
+        cmocka_unit_test(bad_input_is_refused),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

@@ -422,6 +422,7 @@ static void check_files(const struct hop_measure_result *result)
         assert_string_equal(m->group, row->group ? row->group : row->name);
         assert_true(m->bytes == row->bytes && m->time_s == row->time_s.median); /* to the last bit */
         assert_int_equal(m->pulled, row->kind == HOP_MEASURE_READS);
+        assert_int_equal(m->spread > 0, row->unsteady);
     }
     assert_int_equal(hop_measurements_count(read), at);
     assert_int_equal(lines_of(raw), 1 + result->row_count * result->rounds);

@@ -81,6 +81,17 @@ static void quotes_hold_commas_quotes_and_lines(void **unused)
     hop_measurements_destroy(m);
 }
 
+static void unsteady_rows_say_their_spread(void **unused)
+{
+    static const double spread[] = {0.13, 0.1, 0.1, 0};
+    (void)unused;
+    struct hop_measurements *m = parse("from,to,measured_GBps,notes\na,b,1,20 samples; MAD 13 %; unsteady\n"
+                                       "a,b,1,MAD 2.5 %; unsteady\na,b,1,unsteady\na,b,1,MAD 9 %\n");
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(fabs(hop_measurements_at(m, i)->spread - spread[i]) < 1e-12);
+    hop_measurements_destroy(m);
+}
+
 static void what_is_wrong_is_said_where_it_stands(void **unused)
 {
     (void)unused;
@@ -177,6 +188,7 @@ TEST_GROUP(measurements)
         cmocka_unit_test(rows_have_what_their_columns_say),
         cmocka_unit_test(groups_gather_rows_from_anywhere),
         cmocka_unit_test(quotes_hold_commas_quotes_and_lines),
+        cmocka_unit_test(unsteady_rows_say_their_spread),
         cmocka_unit_test(what_is_wrong_is_said_where_it_stands),
         cmocka_unit_test(limits_are_kept),
         cmocka_unit_test(predictions_are_read),
