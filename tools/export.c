@@ -39,11 +39,15 @@ static int run(int argc, char **argv)
     struct hop_schedule *schedule = tool_read_schedule(r.input.schedules.at[0], r.input.collective);
     if (topology && (r.format != GOAL || r.input.map)) /* GOAL has ranks itself */
         schedule = tool_place(r.input.map, topology, schedule);
+    if (r.format == HOP) {
+        tool_write_schedule(r.output, schedule);
+        return TOOL_OK;
+    }
     if (r.format == GOAL)
         tool_try(hop_schedule_to_goal(schedule, topology ? hop_topology_parameter(topology, "reduce_rate")->value : 0,
                                       &text, &tool_diag));
     else
-        text = r.format == HOP ? hop_schedule_to_text(schedule) : hop_schedule_to_json(schedule);
+        text = hop_schedule_to_json(schedule);
     tool_write_text(r.output, text);
     return TOOL_OK;
 }

@@ -166,9 +166,11 @@ static void run_pattern(struct request *r)
     char command[480];
     make_show_command(r, command, sizeof command);
     hop_schedule_add_comment(schedule, "%s", command);
-    char *text = r->format == MAKE_JSON ? hop_schedule_to_json(schedule) : hop_schedule_to_text(schedule);
+    if (r->format == MAKE_JSON)
+        tool_write_text(r->output, hop_schedule_to_json(schedule));
+    else
+        tool_write_schedule(r->output, schedule);
     hop_schedule_destroy(schedule);
-    tool_write_text(r->output, text);
 }
 
 /* ---- the command ---- */

@@ -105,7 +105,7 @@ static void write_placed(const struct map_request *request, const struct map_inp
         (void)hop_schedule_add(made, &op);
     }
     tool_try(hop_schedule_finish(made, &placed, &tool_diag));
-    tool_write_text(request->placed, hop_schedule_to_text(placed));
+    tool_write_schedule(request->placed, placed);
     hop_schedule_destroy(placed);
     hop_schedule_destroy(from);
 }

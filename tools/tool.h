@@ -127,6 +127,8 @@ const char *tool_choose_algorithm(struct hop_collective_options *options, uint32
 void tool_write(const char *path, const char *text);
 /* The same for a text that is made here and given away; NULL: out of memory. */
 void tool_write_text(const char *path, char *text);
+/* A schedule's text, which is never whole in memory. */
+void tool_write_schedule(const char *path, const struct hop_schedule *schedule);
 /* Writes a copy of the schedule with a remark or two (NULL: one) more at its head; false: it said why not. */
 bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second);
 /* Whether tool_write could write there, told before long work. NULL and "-": yes. */

@@ -16,9 +16,14 @@ static bool cannot_write(const char *path)
     return false;
 }
 
+static bool is_standard(const char *path)
+{
+    return !path || strcmp(path, "-") == 0;
+}
+
 static bool try_write(const char *path, const char *text)
 {
-    if (!path || strcmp(path, "-") == 0)
+    if (is_standard(path))
         return (fputs(text, stdout) >= 0 && fflush(stdout) == 0) || cannot_write(NULL);
     return hop_replace_file(path, text) || cannot_write(path);
 }
@@ -35,6 +40,33 @@ void tool_write_text(const char *path, char *text)
     free(text);
 }
 
+static bool write_file(void *context, const char *text, size_t size)
+{
+    return hop_replacing_write(context, text, size);
+}
+
+static bool write_standard(void *context, const char *text, size_t size)
+{
+    return (void)context, fwrite(text, 1, size, stdout) == size;
+}
+
+static bool try_write_schedule(const char *path, const struct hop_schedule *schedule)
+{
+    struct hop_replacing file;
+    bool standard = is_standard(path);
+    errno = ENOMEM; /* unless writing fails */
+    bool fine = standard ? hop_schedule_write_text(schedule, write_standard, NULL) && fflush(stdout) == 0
+                         : hop_replacing_begin(&file, path) &&
+                               hop_replacing_end(&file, hop_schedule_write_text(schedule, write_file, &file));
+    return fine || cannot_write(standard ? NULL : path);
+}
+
+void tool_write_schedule(const char *path, const struct hop_schedule *schedule)
+{
+    if (!try_write_schedule(path, schedule))
+        tool_end(TOOL_BAD);
+}
+
 bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second)
 {
     struct hop_schedule *copy;
@@ -44,10 +76,8 @@ bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, 
     hop_schedule_add_comment(copy, "%s", remark);
     if (second)
         hop_schedule_add_comment(copy, "%s", second);
-    text = tool_have(hop_schedule_to_text(copy));
+    bool written = try_write_schedule(path, copy);
     hop_schedule_destroy(copy);
-    bool written = try_write(path, text);
-    free(text);
     return written;
 }
 

@@ -99,6 +99,10 @@ HOP_API enum hop_status hop_schedule_load(const char *path, struct hop_schedule 
 /* The same from memory; name stands for the file in diagnostics. In .hop text ';' ends a line too. */
 HOP_API enum hop_status hop_schedule_parse(const char *name, const char *text, size_t size, struct hop_schedule **schedule,
                                            struct hop_diag *diag);
+/* The .hop text in pieces of about a MiB, one after the other given to `write`, which returns whether to go on. Returns
+ * that of the last one, false also when out of memory. */
+HOP_API bool hop_schedule_write_text(const struct hop_schedule *schedule,
+                                     bool (*write)(void *context, const char *text, size_t size), void *context);
 /* New strings that the caller frees; NULL: out of memory. */
 HOP_API char *hop_schedule_to_text(const struct hop_schedule *schedule);
 HOP_API char *hop_schedule_to_json(const struct hop_schedule *schedule);

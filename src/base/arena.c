@@ -19,16 +19,19 @@ static size_t next_block_size(const struct hop_arena_block *last)
     return (size < BLOCK_LAST ? size : BLOCK_LAST) - sizeof *last;
 }
 
-void *hop_arena_alloc(struct hop_arena *arena, size_t size)
+static size_t aligned(const struct hop_arena_block *block, size_t align)
 {
-    const size_t align = alignof(max_align_t);
+    return (block->used + align - 1) & ~(align - 1);
+}
+
+static void *take(struct hop_arena *arena, size_t size, size_t align)
+{
     if (arena->failed || size > SIZE_MAX / 2) {
         arena->failed = true;
         return NULL;
     }
-    size = (size + align - 1) / align * align;
     struct hop_arena_block *block = arena->first;
-    if (!block || block->size - block->used < size) {
+    if (!block || block->size < size || aligned(block, align) > block->size - size) {
         size_t usual = next_block_size(block), room = size > usual ? size : usual;
         struct hop_arena_block *fresh = calloc(1, sizeof *fresh + room);
         if (!fresh) {
@@ -46,16 +49,30 @@ void *hop_arena_alloc(struct hop_arena *arena, size_t size)
         }
         block = fresh;
     }
+    block->used = aligned(block, align);
     void *piece = block->bytes + block->used;
     block->used += size;
     return piece;
 }
 
+void *hop_arena_alloc(struct hop_arena *arena, size_t size)
+{
+    return take(arena, size, alignof(max_align_t));
+}
+
 char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length)
 {
-    char *copy = hop_arena_alloc(arena, length + 1);
+    char *copy = take(arena, length + 1, 1);
     if (copy)
         memcpy(copy, text, length);
+    return copy;
+}
+
+uint32_t *hop_arena_numbers(struct hop_arena *arena, const uint32_t *numbers, size_t count)
+{
+    uint32_t *copy = count <= SIZE_MAX / sizeof *copy ? take(arena, count * sizeof *copy, alignof(uint32_t)) : NULL;
+    if (copy && count)
+        memcpy(copy, numbers, count * sizeof *copy);
     return copy;
 }
 

@@ -78,8 +78,10 @@ struct hop_arena {
     bool failed;
 };
 void *hop_arena_alloc(struct hop_arena *arena, size_t size); /* zeroed, aligned for any type; NULL: out of memory */
-char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length);
 void *hop_arena_copy(struct hop_arena *arena, const void *data, size_t size);
+/* Short things of millions lie close together: */
+char *hop_arena_string(struct hop_arena *arena, const char *text, size_t length);
+uint32_t *hop_arena_numbers(struct hop_arena *arena, const uint32_t *numbers, size_t count);
 void hop_arena_reset(struct hop_arena *arena); /* empties it, keeping one block for what comes next, and arrays */
 void hop_arena_finish(struct hop_arena *arena);
 
@@ -165,6 +167,9 @@ double hop_text_number(const char *text, char **end);
 
 unsigned hop_text_digit(char c); /* hexadecimal, 16: it is none */
 
+/* Writes a number's digits, 20 at most and no NUL; returns where they end. */
+char *hop_text_put_number(char *at, uint64_t number);
+
 /* The bytes of the UTF-8 character at text, 0: none is well formed there. */
 unsigned hop_text_utf8(const char *text);
 
@@ -203,6 +208,7 @@ struct hop_buffer {
 void hop_buffer_add(struct hop_buffer *buffer, const char *text, size_t length);
 void hop_buffer_puts(struct hop_buffer *buffer, const char *text);
 void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...) HOP_PRINTF(2, 3);
+void hop_buffer_number(struct hop_buffer *buffer, uint64_t number); /* printf takes ten times as long */
 void hop_buffer_json_string(struct hop_buffer *buffer,
                             const char *text); /* quoted, escaped, bytes that are no UTF-8 replaced; NULL: null */
 void hop_buffer_json_number(struct hop_buffer *buffer,

@@ -58,6 +58,12 @@ void hop_buffer_printf(struct hop_buffer *buffer, const char *format, ...)
     (void)uselocale(before);
 }
 
+void hop_buffer_number(struct hop_buffer *buffer, uint64_t number)
+{
+    char digits[20];
+    hop_buffer_add(buffer, digits, (size_t)(hop_text_put_number(digits, number) - digits));
+}
+
 void hop_buffer_json_string(struct hop_buffer *buffer, const char *text)
 {
     if (!text) {

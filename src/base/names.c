@@ -126,6 +126,18 @@ uint32_t hop_text_nearest(const char *name, const char *(*candidate)(const void 
     return nearest;
 }
 
+char *hop_text_put_number(char *at, uint64_t number)
+{
+    char digits[20];
+    unsigned count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (count > 0)
+        *at++ = digits[--count];
+    return at;
+}
+
 unsigned hop_text_digit(char c)
 {
     return c >= '0' && c <= '9'   ? (unsigned)(c - '0')

@@ -97,17 +97,19 @@ bool hop_replacing_end(struct hop_replacing *r, bool whole)
     return whole;
 }
 
-bool hop_replace_file(const char *path, const char *text)
+bool hop_replacing_write(struct hop_replacing *r, const char *text, size_t size)
 {
-    struct hop_replacing r;
-    if (!hop_replacing_begin(&r, path))
-        return false;
-    size_t length = strlen(text), done = 0;
     bool whole = true;
-    while (done < length && whole) {
-        ssize_t wrote = write(r.file, text + done, length - done);
+    for (size_t done = 0; done < size && whole;) {
+        ssize_t wrote = write(r->file, text + done, size - done);
         whole = wrote >= 0 || errno == EINTR;
         done += wrote > 0 ? (size_t)wrote : 0;
     }
-    return hop_replacing_end(&r, whole);
+    return whole;
+}
+
+bool hop_replace_file(const char *path, const char *text)
+{
+    struct hop_replacing r;
+    return hop_replacing_begin(&r, path) && hop_replacing_end(&r, hop_replacing_write(&r, text, strlen(text)));
 }

@@ -18,6 +18,8 @@ struct hop_replacing {
 
 /* False: it cannot be written, errno says why, and there is nothing to end. */
 bool hop_replacing_begin(struct hop_replacing *r, const char *path);
+/* False: errno says why. */
+bool hop_replacing_write(struct hop_replacing *r, const char *text, size_t size);
 /* whole: puts it into its place; else it is dropped. False: what was there before still is, errno says why. */
 bool hop_replacing_end(struct hop_replacing *r, bool whole);
 /* The whole of a text at once. */

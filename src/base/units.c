@@ -149,8 +149,10 @@ char *hop_format_bytes(uint64_t bytes, char *buffer, size_t size)
     for (; unit_1000 < 6 && bytes && by_1000 % 1000 == 0; unit_1000++)
         by_1000 /= 1000;
     bool round = unit_1000 > 0 && by_1000 < by_1024; /* 1GB rather than 1000000000B or 976562.5KiB */
-    (void)snprintf(buffer, size, "%llu%s", (unsigned long long)(round ? by_1000 : by_1024),
-                   round ? decimal[unit_1000] : binary[unit_1024]);
+    char text[32];
+    (void)strcpy(hop_text_put_number(text, round ? by_1000 : by_1024), round ? decimal[unit_1000] : binary[unit_1024]);
+    if (size > 0)
+        *stpncpy(buffer, text, size - 1) = '\0';
     return buffer;
 }
 

@@ -13,10 +13,10 @@
  */
 #include "collective/collective_moves.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "pattern/make.h"
+#include "schedule/schedule.h"
 
 #define NONE HOP_MOVE_NONE
 #define LOOKS 100000000u   /* half a second */
@@ -42,7 +42,7 @@ struct hop_moves_inside {
     /* where moves go: one of the two */
     struct hop_schedule *schedule;
     struct hop_steps *steps;
-    const struct hop_ranks *at;
+    const char **devices; /* of each rank; these names and those of buffers are the schedule's */
     enum hop_reduce reduce;
     enum hop_type type;
     const char *names[HOP_MOVE_BUFFERS];
@@ -59,8 +59,7 @@ struct hop_moves_inside {
     uint32_t join_count;
     uint32_t *joined;
     uint32_t joined_count;
-    uint32_t *last;           /* 1 + each member's last message that went in turn */
-    struct hop_place *places; /* of the reduction at hand */
+    uint32_t *last; /* 1 + each member's last message that went in turn */
 };
 
 /* ---- room ---- */
@@ -409,32 +408,40 @@ static uint32_t step_copy(struct hop_moves *m, const struct hop_copy *copy)
 
 static struct hop_place place_of(const struct hop_moves *m, const struct hop_at *at)
 {
-    return (struct hop_place){.device = m->inside->at->devices[at->rank],
+    return (struct hop_place){.device = m->inside->devices[at->rank],
                               .buffer = m->inside->names[at->buffer],
                               .offset_bytes = at->offset * m->width,
                               .rank = (int32_t)at->rank};
 }
 
+/* Behind what stands at `at`: a text of up to 16 characters, and a number. Returns where they end. */
+static char *put(char *at, const char *text, uint32_t number)
+{
+    size_t length = strnlen(text, 16);
+    memcpy(at, text, length);
+    return number != NONE ? hop_text_put_number(at + length, number) : at + length;
+}
+
+/* What checks and copying would do to each of millions is not done: a move is well formed, its names are unique. */
 static uint32_t add_op(struct hop_moves *m, struct hop_op *op, const struct hop_label *label)
 {
     struct hop_moves_inside *in = m->inside;
-    char name[128];
-    size_t used = (size_t)snprintf(name, sizeof name, "%.16s%.16s", m->level, label->phase);
-    if (label->round != NONE)
-        used += (size_t)snprintf(name + used, sizeof name - used, "%" PRIu32, label->round);
+    struct hop_arena *arena = &in->schedule->arena;
+    char name[160], *end = put(name, m->level, NONE);
+    end = put(end, label->phase, label->round);
     if (label->rank != NONE)
-        used += (size_t)snprintf(name + used, sizeof name - used, ".r%" PRIu32, label->rank);
+        end = put(end, ".r", label->rank);
     if (label->other != NONE)
-        used += (size_t)snprintf(name + used, sizeof name - used, ".to%" PRIu32, label->other);
+        end = put(end, ".to", label->other);
     if (m->segment != NONE)
-        used += (size_t)snprintf(name + used, sizeof name - used, ".s%" PRIu32, m->segment);
+        end = put(end, ".s", m->segment);
     if (m->piece != NONE && m->piece > 0)
-        (void)snprintf(name + used, sizeof name - used, ".p%" PRIu32, m->piece);
+        end = put(end, ".p", m->piece);
     thin_wanted(m);
-    op->name = name;
-    op->after = in->wanted;
+    op->name = hop_arena_string(arena, name, (size_t)(end - name));
+    op->after = hop_arena_numbers(arena, in->wanted, in->wanted_count);
     op->after_count = in->wanted_count;
-    uint32_t index = hop_schedule_add(in->schedule, op);
+    uint32_t index = hop_schedule_append(in->schedule, op);
     m->failure.status = hop_schedule_failure(in->schedule, m->failure.diag);
     return hop_moves_ok(m) ? new_link(m, index, NONE) : NONE;
 }
@@ -454,20 +461,22 @@ static uint32_t op_reduce(struct hop_moves *m, const struct hop_label *label, co
                           uint32_t input_count, const struct hop_at *outputs, uint32_t output_count, uint64_t count)
 {
     struct hop_moves_inside *in = m->inside;
-    if (!ROOM(m, in->places, input_count + output_count))
+    uint32_t more = output_count - 1;
+    struct hop_place *places = hop_arena_alloc(&in->schedule->arena, (input_count + more) * sizeof *places);
+    if (!fits(m, places != NULL))
         return NONE;
     for (uint32_t i = 0; i < input_count; i++)
-        in->places[i] = place_of(m, &inputs[i]);
-    for (uint32_t i = 0; i < output_count; i++)
-        in->places[input_count + i] = place_of(m, &outputs[i]);
+        places[i] = place_of(m, &inputs[i]);
+    for (uint32_t i = 0; i < more; i++)
+        places[input_count + i] = place_of(m, &outputs[i + 1]);
     struct hop_op op = hop_op_default(HOP_OP_REDUCE);
     op.reduce = in->reduce;
     op.type = in->type;
-    op.inputs = in->places;
+    op.inputs = places;
     op.input_count = input_count;
-    op.from = op.to = in->places[input_count];
-    op.outputs = in->places + input_count + 1;
-    op.output_count = output_count - 1;
+    op.from = op.to = place_of(m, &outputs[0]);
+    op.outputs = more ? places + input_count : NULL;
+    op.output_count = more;
     op.bytes = count * m->width;
     return add_op(m, &op, label);
 }
@@ -561,11 +570,19 @@ void hop_moves_reduce(struct hop_moves *m, const struct hop_label *label, const 
     }
 }
 
+/* Of a device or a buffer. */
+static const char *keep_name(struct hop_moves *m, const char *name)
+{
+    struct hop_schedule *schedule = m->inside->schedule;
+    const char *kept = schedule ? hop_schedule_intern(schedule, name) : hop_arena_string(&m->arena, name, strlen(name));
+    return fits(m, kept != NULL) ? kept : NULL;
+}
+
 uint32_t hop_moves_scratch(struct hop_moves *m, const char *name)
 {
     struct hop_moves_inside *in = m->inside;
     char full[48];
-    int length = snprintf(full, sizeof full, "%.16s%.16s", m->level, name);
+    (void)snprintf(full, sizeof full, "%.16s%.16s", m->level, name);
     for (uint32_t b = HOP_MOVE_OUT + 1; b < in->buffers; b++) {
         if (strcmp(in->names[b], full) == 0)
             return b;
@@ -574,8 +591,8 @@ uint32_t hop_moves_scratch(struct hop_moves *m, const char *name)
         hop_failure_set(&m->failure, HOP_ERR_LIMIT, "a collective takes more than %d buffers", HOP_MOVE_BUFFERS);
         return HOP_MOVE_OUT;
     }
-    in->names[in->buffers] = hop_arena_string(&m->arena, full, (size_t)length);
-    return fits(m, in->names[in->buffers] != NULL) ? in->buffers++ : HOP_MOVE_OUT;
+    in->names[in->buffers] = keep_name(m, full);
+    return hop_moves_ok(m) ? in->buffers++ : HOP_MOVE_OUT;
 }
 
 /* ---- begin and end ---- */
@@ -616,11 +633,13 @@ void hop_moves_begin_schedule(struct hop_moves *m, struct hop_schedule *schedule
     if (!begin(m, ranks->count, diag))
         return;
     m->inside->schedule = schedule;
-    m->inside->at = ranks;
     m->inside->reduce = reduce;
     m->inside->type = type;
-    m->inside->names[HOP_MOVE_IN] = in_place ? "data" : "in";
-    m->inside->names[HOP_MOVE_OUT] = "out";
+    m->inside->names[HOP_MOVE_IN] = keep_name(m, in_place ? "data" : "in");
+    m->inside->names[HOP_MOVE_OUT] = keep_name(m, "out");
+    m->inside->devices = hop_moves_room(m, ranks->count, sizeof *m->inside->devices);
+    for (uint32_t r = 0; r < ranks->count && hop_moves_ok(m); r++)
+        m->inside->devices[r] = keep_name(m, ranks->devices[r]);
     m->width = hop_type_bytes(type);
     number_devices(m, ranks);
 }

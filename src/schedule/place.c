@@ -2,8 +2,6 @@
 /* Places: [rank@]device[:buffer[+offset]]. */
 #include "schedule/schedule.h"
 
-#include <inttypes.h>
-
 static bool is_word_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -109,11 +107,17 @@ enum hop_status hop_place_parse(const char *text, size_t length, struct hop_plac
 void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer)
 {
     char offset[32];
-    if (place->rank >= 0 && place->rank != hop_placeholder_rank(place->device))
-        hop_buffer_printf(buffer, "%" PRId32 "@", place->rank);
+    if (place->rank >= 0 && place->rank != hop_placeholder_rank(place->device)) {
+        hop_buffer_number(buffer, (uint64_t)place->rank);
+        hop_buffer_puts(buffer, "@");
+    }
     hop_buffer_puts(buffer, place->device);
-    if (place->buffer)
-        hop_buffer_printf(buffer, ":%s", place->buffer);
-    if (place->buffer && place->offset_bytes)
-        hop_buffer_printf(buffer, "+%s", hop_format_bytes(place->offset_bytes, offset, sizeof offset));
+    if (!place->buffer)
+        return;
+    hop_buffer_puts(buffer, ":");
+    hop_buffer_puts(buffer, place->buffer);
+    if (place->offset_bytes) {
+        hop_buffer_puts(buffer, "+");
+        hop_buffer_puts(buffer, hop_format_bytes(place->offset_bytes, offset, sizeof offset));
+    }
 }

@@ -387,8 +387,8 @@ uint32_t hop_schedule_add(struct hop_schedule *schedule, const struct hop_op *op
         kept.name = hop_arena_string(arena, op->name, strlen(op->name));
     intern_place(schedule, &kept.from);
     intern_place(schedule, &kept.to);
-    kept.after = hop_arena_copy(arena, op->after, op->after_count * sizeof *op->after);
-    kept.after_start = hop_arena_copy(arena, op->after_start, op->after_start_count * sizeof *op->after_start);
+    kept.after = hop_arena_numbers(arena, op->after, op->after_count);
+    kept.after_start = hop_arena_numbers(arena, op->after_start, op->after_start_count);
     kept.inputs = keep_places(schedule, op->inputs, kept.input_count);
     kept.outputs = keep_places(schedule, op->outputs, kept.output_count);
     return hop_schedule_append(schedule, &kept);
@@ -496,13 +496,8 @@ static enum hop_status choose_names(struct hop_schedule *schedule, struct hop_di
     for (uint32_t i = 0; i < schedule->count; i++) {
         if (schedule->ops[i].name)
             continue;
-        char digits[10];
-        unsigned count = 0, length = 0;
-        for (uint32_t rest = i; count == 0 || rest > 0; rest /= 10)
-            digits[count++] = (char)('0' + rest % 10);
-        name[length++] = 't';
-        while (count > 0)
-            name[length++] = digits[--count];
+        name[0] = 't';
+        size_t length = (size_t)(hop_text_put_number(name + 1, i) - name);
         while (alike && hop_schedule_find(schedule, name) != HOP_NONE && length < CHOSEN_SIZE - 1)
             name[length++] = '_';
         schedule->ops[i].name = name;

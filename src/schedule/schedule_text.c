@@ -555,13 +555,25 @@ struct hop_schedule *hop_schedule_read_text(const struct hop_source *source)
 
 /* ---- printing ---- */
 
+static void print_word(const char *word, struct hop_buffer *out)
+{
+    hop_buffer_puts(out, " ");
+    hop_buffer_puts(out, word);
+}
+
+static void print_number(const char *keyword, uint64_t number, struct hop_buffer *out)
+{
+    hop_buffer_puts(out, keyword);
+    hop_buffer_number(out, number);
+}
+
 static void print_names(const struct hop_schedule *schedule, const char *keyword, const uint32_t *list, uint32_t count,
                         struct hop_buffer *out)
 {
     if (count)
         hop_buffer_puts(out, keyword);
     for (uint32_t i = 0; i < count; i++)
-        hop_buffer_printf(out, " %s", schedule->ops[list[i]].name);
+        print_word(schedule->ops[list[i]].name, out);
 }
 
 static void print_places(const struct hop_place *places, uint32_t count, struct hop_buffer *out)
@@ -575,14 +587,17 @@ static void print_places(const struct hop_place *places, uint32_t count, struct 
 static void print_op(const struct hop_schedule *schedule, const struct hop_op *op, struct hop_buffer *out)
 {
     char text[32];
-    hop_buffer_printf(out, "%s: ", op->name);
+    hop_buffer_puts(out, op->name);
+    hop_buffer_puts(out, ": ");
     if (op->kind == HOP_OP_WORK) {
         hop_buffer_puts(out, "work ");
         hop_place_print(&op->from, out);
-        hop_buffer_printf(out, " %s", hop_format_seconds(op->duration_s, text, sizeof text));
+        print_word(hop_format_seconds(op->duration_s, text, sizeof text), out);
     } else {
         if (op->kind == HOP_OP_REDUCE) {
-            hop_buffer_printf(out, "reduce %s %s", hop_reduce_name(op->reduce), hop_type_name(op->type));
+            hop_buffer_puts(out, "reduce");
+            print_word(hop_reduce_name(op->reduce), out);
+            print_word(hop_type_name(op->type), out);
             print_places(op->inputs, op->input_count, out);
         } else {
             hop_buffer_puts(out, op->kind == HOP_OP_SEND ? "send " : op->kind == HOP_OP_RECEIVE ? "receive " : "");
@@ -594,18 +609,18 @@ static void print_op(const struct hop_schedule *schedule, const struct hop_op *o
         hop_buffer_puts(out, " -> ");
         hop_place_print(&op->to, out);
         print_places(op->outputs, op->output_count, out);
-        hop_buffer_printf(out, " %s", hop_format_bytes(op->bytes, text, sizeof text));
+        print_word(hop_format_bytes(op->bytes, text, sizeof text), out);
     }
     if (op->by >= 0)
-        hop_buffer_printf(out, " by %" PRId32, op->by);
+        print_number(" by ", (uint64_t)op->by, out);
     if (op->any_tag)
         hop_buffer_puts(out, " tag *");
     else if (op->tag)
-        hop_buffer_printf(out, " tag %" PRIu32, op->tag);
+        print_number(" tag ", op->tag, out);
     if (op->cpu)
-        hop_buffer_printf(out, " cpu %u", op->cpu);
+        print_number(" cpu ", op->cpu, out);
     if (op->nic)
-        hop_buffer_printf(out, " nic %u", op->nic);
+        print_number(" nic ", op->nic, out);
     if (op->eager)
         hop_buffer_puts(out, " eager");
     if (op->at_s > 0)
@@ -620,14 +635,37 @@ static void print_op(const struct hop_schedule *schedule, const struct hop_op *o
     hop_buffer_puts(out, "\n");
 }
 
-char *hop_schedule_to_text(const struct hop_schedule *schedule)
+bool hop_schedule_write_text(const struct hop_schedule *schedule,
+                             bool (*write)(void *context, const char *text, size_t size), void *context)
 {
+    enum { PIECE = 1 << 20 };
     struct hop_buffer out = {0};
     for (uint32_t i = 0; i < schedule->comment_count; i++)
         hop_buffer_printf(&out, "# %s\n", schedule->comments[i]);
     if (schedule->queue_ready)
         hop_buffer_puts(&out, "queue ready\n");
-    for (uint32_t i = 0; i < schedule->count; i++)
+    bool fine = true;
+    for (uint32_t i = 0; i < schedule->count && fine; i++) {
         print_op(schedule, &schedule->ops[i], &out);
+        if (out.length < PIECE || out.failed)
+            continue;
+        fine = write(context, out.text, out.length);
+        out.length = 0;
+    }
+    fine = fine && !out.failed && (out.length == 0 || write(context, out.text, out.length));
+    hop_buffer_finish(&out);
+    return fine;
+}
+
+static bool add_piece(void *context, const char *text, size_t size)
+{
+    hop_buffer_add(context, text, size);
+    return true;
+}
+
+char *hop_schedule_to_text(const struct hop_schedule *schedule)
+{
+    struct hop_buffer out = {0};
+    out.failed = !hop_schedule_write_text(schedule, add_piece, &out);
     return hop_buffer_take(&out);
 }

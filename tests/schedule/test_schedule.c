@@ -1134,6 +1134,39 @@ static void names_are_found_at_any_time(void **state)
 }
 
 /* 400 bytes each; the limit that is lower is told. */
+struct pieces {
+    struct hop_buffer text;
+    uint32_t count, most;
+};
+
+static bool take_piece(void *context, const char *text, size_t size)
+{
+    struct pieces *pieces = context;
+    hop_buffer_add(&pieces->text, text, size);
+    return ++pieces->count < pieces->most;
+}
+
+/* Together they are the text; who has enough is given no more. */
+static void a_long_text_is_written_in_pieces(void **state)
+{
+    (void)state;
+    struct hop_schedule *s = hop_schedule_create("long");
+    for (uint32_t i = 0; i < 100000; i++)
+        (void)hop_schedule_copy(s, "gpu0", "gpu1", i, &(uint32_t){i - 1}, i > 0);
+    CHECK(hop_schedule_finish(s, &s, D));
+    struct pieces all = {.most = UINT32_MAX}, some = {.most = 2};
+    assert_true(hop_schedule_write_text(s, take_piece, &all));
+    assert_false(hop_schedule_write_text(s, take_piece, &some));
+    assert_true(all.count > 2 && some.count == 2);
+    char *text = hop_schedule_to_text(s);
+    assert_string_equal(text, all.text.text);
+    assert_memory_equal(text, some.text.text, some.text.length);
+    free(text);
+    hop_buffer_finish(&all.text);
+    hop_buffer_finish(&some.text);
+    hop_schedule_destroy(s);
+}
+
 static void more_operations_than_memory_holds_are_refused(void **state)
 {
     (void)state;
@@ -1216,6 +1249,7 @@ TEST_GROUP(schedule)
         cmocka_unit_test(messages_without_a_partner_are_refused),
         cmocka_unit_test(sends_that_wait_for_each_other_are_a_deadlock),
         cmocka_unit_test(names_are_found_at_any_time),
+        cmocka_unit_test(a_long_text_is_written_in_pieces),
         cmocka_unit_test(more_operations_than_memory_holds_are_refused),
         cmocka_unit_test(copies_in_too_many_packets_together_are_refused),
     };
