@@ -10,12 +10,14 @@
 #include <math.h>
 
 #include "order/anytime.h"
-#include "order/dual.h"
+#include "order/apart.h"
 #include "order/branch.h"
-#include "order/problem_symmetry.h"
+#include "order/dual.h"
 #include "order/order.h"
+#include "order/problem_symmetry.h"
 #include "order/starts.h"
 
+enum { APART_PASSES = 100, APART_OPERATIONS = 4096, APART_START = HOP_STARTS };
 enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, SEARCH_WORK = 4800000 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
 #define ORDERS_MEDIUM                                                                                                  \
@@ -30,6 +32,8 @@ struct search {
     struct hop_crew *crew;
     struct hop_sets *sets;
     struct hop_starts starts;
+    struct hop_sequence apart; /* a start of many orders: nobody is in nobody's way; its value INFINITY: none */
+    double apart_s;
     uint32_t rounds; /* of the anytime phase */
     bool no_waits;   /* in it */
     bool looked_for_dual;
@@ -127,6 +131,24 @@ static enum hop_status begin(struct search *s, struct hop_diag *diag)
     return HOP_OK;
 }
 
+/* Many orders have one, where sends may wait, in which none gets into another's way. */
+static enum hop_status begin_apart(struct search *s, struct hop_diag *diag)
+{
+    struct hop_played played;
+    s->apart_s = INFINITY;
+    if (s->p->op_count > APART_OPERATIONS || s->p->objective != HOP_ORDER_MAKESPAN)
+        return HOP_OK;
+    HOP_CHECK(hop_sequence_create(s->p, &s->apart, diag));
+    HOP_CHECK(hop_apart_order(s->p, APART_PASSES, s->options->seed, &s->apart, diag));
+    for (uint32_t op = 0; s->options->no_waits && op < s->p->op_count; op++)
+        s->apart.after[op] = HOP_NONE;
+    HOP_CHECK(hop_sequence_play(s->p, s->sets, &s->apart, NULL, &played, diag));
+    s->apart_s = played.value;
+    if (isfinite(s->apart_s))
+        offer(s->crew, s->p, s->apart_s, APART_START, &s->apart);
+    return HOP_OK;
+}
+
 /* ---- anytime ---- */
 
 struct anytime {
@@ -156,12 +178,14 @@ static enum hop_status run_anytime(void *worker, uint64_t task, struct hop_diag 
 {
     struct anytime *a = worker;
     const struct search *s = a->s;
-    struct hop_sequence starts[HOP_STARTS];
+    struct hop_sequence starts[HOP_STARTS + 1];
     uint32_t count = 0;
     for (uint32_t i = 0; i < HOP_STARTS; i++) {
         if (s->starts.list[i].has_sequence && isfinite(s->starts.list[i].played.value))
             starts[count++] = s->starts.list[i].sequence;
     }
+    if (isfinite(s->apart_s) && (!s->no_waits || s->options->no_waits))
+        starts[count++] = s->apart;
     const struct hop_anytime_options options = {.no_waits = s->no_waits,
                                                 .seed = s->options->seed,
                                                 .max_nodes = s->options->max_nodes ? hop_crew_nodes_left(a->crew) : 0,
@@ -469,6 +493,9 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     s->parts = !few && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
     enum hop_status status = begin(s, diag);
     s->no_waits = o->no_waits || few;
+    s->apart_s = INFINITY;
+    if (status == HOP_OK && !few && !is_good(s))
+        status = begin_apart(s, diag);
     if (status == HOP_OK && many && !is_good(s)) /* limits may leave no time for it later */
         status = find_dual(s, diag);
     bool known = few && o->cut_s > 0; /* what the exact search has to beat */
@@ -512,6 +539,7 @@ enum hop_status hop_order_search(const struct hop_topology *topology, const stru
     enum hop_status status = search_all(&s, topology, schedule, diag);
     hop_dual_destroy(s.dual);
     hop_starts_finish(&s.starts);
+    hop_sequence_finish(&s.apart);
     hop_sets_destroy(s.sets);
     hop_crew_destroy(s.crew);
     hop_problem_destroy(s.p);

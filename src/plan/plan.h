@@ -19,6 +19,7 @@
 
 #include "hopcast/plan.h"
 #include "map/map.h"
+#include "order/apart.h"
 
 #define HOP_PLAN_TOLERANCE 1e-9 /* relative: values as near as that are one */
 /* What is left of the best: plans below it are better. */
@@ -110,9 +111,11 @@ struct hop_plan_flow {
     double bytes;
 };
 
+#define HOP_PLAN_PAIR_BYTES 1048576 /* of the copies that tell what pairs of places need */
 struct hop_plan_loads {
     struct hop_plan_flow *flows;
     uint32_t flow_count;
+    bool plain; /* there is nothing else, */
     bool whole; /* no bytes between devices go another way than these */
     uint32_t bounds, places;
     uint32_t *first; /* of each pair of places, places^2 + 1: its weights */
@@ -121,6 +124,10 @@ struct hop_plan_loads {
         double per_byte_s;
     } * weights;
     double *load; /* of each bound, of the placement looked at last */
+    struct hop_apart_op
+        *pairs;        /* of each pair of places, for HOP_PLAN_PAIR_BYTES, kept apart; moves_s 0: there is no way */
+    uint32_t *at_once; /* of each place: sends under way that are ordered */
+    uint32_t resources;
     struct hop_arena arena;
 };
 /* To be finished also when this fails. */
@@ -134,6 +141,19 @@ enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **
 /* No order takes less on any placement: sources and sinks alone. */
 enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *loads, double *least_s,
                                struct hop_diag *diag);
+
+/* ---- sketches ---- */
+
+/* What a placement takes about, its transfers kept apart (order/apart.h): found in the time of some sums. */
+struct hop_plan_sketch;
+/* *sketch NULL: the exchange has more than copies between ranks' devices, or too many. */
+enum hop_status hop_plan_sketch_create(struct hop_plan_work *work, struct hop_plan_loads *loads,
+                                       struct hop_plan_sketch **sketch, struct hop_diag *diag);
+void hop_plan_sketch_destroy(struct hop_plan_sketch *sketch); /* NULL is allowed */
+double hop_plan_sketch_value(struct hop_plan_sketch *sketch, const uint32_t *place);
+/* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; how many there are. */
+uint32_t hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps, uint64_t seed,
+                                uint32_t *rows, uint32_t most);
 
 /* ---- symmetries and classes ---- */
 

@@ -8,8 +8,6 @@
 #include "plan/plan.h"
 #include "schedule/schedule.h"
 
-#define PAIR_BYTES 1048576 /* of each pair in the problem that tells the weights; they are per byte */
-
 /* ---- flows ---- */
 
 /* Whether a copy is one between devices of ranks that its source's engine makes: others, and what is staged, are left out
@@ -25,11 +23,12 @@ static bool is_plain(const struct hop_op *op)
 static void list_flows(const struct hop_plan_work *work, struct hop_plan_loads *l)
 {
     size_t ranks = work->ranks;
-    l->whole = true;
+    l->whole = l->plain = true;
     uint32_t *at = hop_arena_alloc(&l->arena, ranks * ranks * sizeof *at); /* a flow's number, from 1 */
     for (uint32_t i = 0; at && i < hop_schedule_count(work->exchange); i++) {
         const struct hop_op *op = hop_schedule_op(work->exchange, i);
         l->whole = l->whole && (op->kind != HOP_OP_COPY || op->via == HOP_VIA_P2P);
+        l->plain = l->plain && is_plain(op);
         if (!is_plain(op) || op->bytes == 0)
             continue;
         uint32_t from = (uint32_t)op->from.rank, to = (uint32_t)op->to.rank, *flow = &at[from * ranks + to];
@@ -59,7 +58,8 @@ static enum hop_status list_pairs(struct hop_plan_work *work, struct hop_schedul
                 continue;
             pair[count++] = a * p->count + b;
             (void)hop_schedule_copy(made, hop_topology_node(work->topology, p->device[a])->name,
-                                    hop_topology_node(work->topology, p->device[b])->name, PAIR_BYTES, NULL, 0);
+                                    hop_topology_node(work->topology, p->device[b])->name, HOP_PLAN_PAIR_BYTES, NULL,
+                                    0);
         }
     }
     return hop_schedule_finish(made, pairs, diag);
@@ -87,6 +87,23 @@ static void take_weights(struct hop_plan_loads *l, const struct hop_problem *pro
         l->first[next++] = used;
 }
 
+/* Each pair's, of all links and engines, as shares of what they carry. */
+static void take_pairs(struct hop_plan_loads *l, const struct hop_problem *problem, const uint32_t *pair)
+{
+    struct hop_apart_use *uses =
+        hop_arena_alloc(&l->arena, ((size_t)problem->ops[problem->op_count].first_weight + 1) * sizeof *uses);
+    l->pairs = hop_arena_alloc(&l->arena, ((size_t)l->places * l->places + 1) * sizeof *l->pairs);
+    l->at_once = hop_arena_alloc(&l->arena, ((size_t)l->places + 1) * sizeof *l->at_once);
+    l->resources = problem->bound_count;
+    for (uint32_t i = 0; !l->arena.failed && i < problem->op_count; i++) {
+        struct hop_apart_op *to = &l->pairs[pair[i]];
+        *to = hop_apart_take(problem, i, uses);
+        uses += to->use_count;
+        if (to->queue != HOP_NONE)
+            l->at_once[pair[i] / l->places] = problem->sources[to->queue].limit;
+    }
+}
+
 enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_loads *l, struct hop_diag *diag)
 {
     const struct hop_order_options options = {
@@ -109,6 +126,8 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
         status = hop_problem_create(work->topology, pairs, &options, &problem, diag);
     if (status == HOP_OK && problem)
         take_weights(l, problem, pair);
+    if (status == HOP_OK && problem)
+        take_pairs(l, problem, pair);
     hop_problem_destroy(problem);
     hop_schedule_destroy(pairs);
     return status == HOP_OK && l->arena.failed ? hop_fail_memory(diag) : status;

@@ -18,19 +18,22 @@ enum {
     SEEN = 1 << 16,
     PROOF_STEPS = 400000,
     EVEN_STEPS = 2000,
-    FIRST_STARTS = 4
+    FIRST_STARTS = 4,
+    SKETCH_WORK = 400000,
+    SKETCHED = 16
 };
 
 struct neighbour {
     uint32_t a, b; /* ranks that change places; b HOP_NONE: a goes to `to` */
     uint32_t to;
-    double load_s, spread;
+    double sketch_s, load_s, spread;
 };
 
 struct local {
     struct hop_plan_work *work;
     struct hop_plan_loads *loads;
-    uint32_t *place, *tried; /* where the search is; TOGETHER placements */
+    struct hop_plan_sketch *sketch; /* NULL: there can be none */
+    uint32_t *place, *tried;        /* where the search is; some placements */
     uint32_t *rank_at;       /* of a place, HOP_NONE: nobody */
     struct neighbour *list;
     uint32_t count;
@@ -80,6 +83,8 @@ static bool was_seen(struct local *l, const uint32_t *place)
 static int by_promise(const void *a, const void *b)
 {
     const struct neighbour *x = a, *y = b;
+    if (x->sketch_s != y->sketch_s)
+        return HOP_ORDER(x->sketch_s, y->sketch_s);
     if (x->load_s != y->load_s)
         return HOP_ORDER(x->load_s, y->load_s);
     if (x->spread != y->spread)
@@ -97,13 +102,15 @@ static void list_neighbours(struct local *l)
     l->count = 0;
     for (uint32_t a = 0; a < w->ranks; a++) {
         for (uint32_t to = 0; to < w->places; to++) {
-            struct neighbour n = {a, l->rank_at[to], to, 0, 0}, back = {a, n.b, l->place[a], 0, 0};
+            struct neighbour n = {a, l->rank_at[to], to, 0, 0, 0}, back = {a, n.b, l->place[a], 0, 0, 0};
             if (to == l->place[a] || (n.b != HOP_NONE && n.b < a) || !may(l, &n))
                 continue;
             change(l->place, &n);
             if (l->loads->flow_count)
                 n.load_s = hop_plan_load(l->loads, l->place, &n.spread);
-            else
+            if (l->sketch && n.load_s < HOP_PLAN_BETTER(w->best_s))
+                n.sketch_s = hop_plan_sketch_value(l->sketch, l->place);
+            if (!l->loads->flow_count)
                 n.spread = hop_draw_unit(&l->rng);
             change(l->place, &back);
             if (n.load_s < HOP_PLAN_BETTER(w->best_s))
@@ -165,6 +172,35 @@ static enum hop_status try_some(struct local *l, uint32_t *next, double *value_s
     return status;
 }
 
+/* The most promising placements by their sketches, and the best of them more closely; the search is there then. */
+static enum hop_status look_at_sketches(struct local *l, uint64_t seed)
+{
+    struct hop_plan_work *w = l->work;
+    uint32_t steps = SKETCH_WORK / hop_schedule_count(w->exchange) + 1, ranks = w->ranks;
+    double best_s = INFINITY;
+    if (!l->sketch)
+        return HOP_OK;
+    uint32_t count = hop_plan_sketch_search(l->sketch, l->place, steps, seed, l->tried, SKETCHED);
+    for (uint32_t first = 0; first < count && hop_plan_goes_on(w); first += TOGETHER) {
+        struct hop_plan_try tries[TOGETHER] = {0};
+        uint32_t some = count - first < TOGETHER ? count - first : TOGETHER;
+        for (uint32_t i = 0; i < some; i++)
+            tries[i] = (struct hop_plan_try){.place = l->tried + (size_t)(first + i) * ranks,
+                                             .cut_s = INFINITY,
+                                             .no_waits = w->options.no_waits,
+                                             .max_nodes = limited(w, SHORT_NODES)};
+        HOP_CHECK(hop_plan_try_all(w, tries, some));
+        for (uint32_t i = 0; i < some; i++) {
+            if (tries[i].value_s < best_s)
+                memcpy(l->place, tries[i].place, ranks * sizeof *l->place);
+            best_s = hop_min(best_s, tries[i].value_s);
+            w->result->searched++;
+            (void)hop_plan_take(w, &tries[i]);
+        }
+    }
+    return HOP_OK;
+}
+
 /* From where the search is until no neighbour is better, then more closely. */
 static enum hop_status descend(struct local *l)
 {
@@ -192,7 +228,7 @@ static void disturb(struct local *l, uint32_t changes)
                  b = HOP_NONE;
         for (uint32_t r = 0; r < l->work->ranks; r++)
             b = l->place[r] == to ? r : b;
-        const struct neighbour n = {a, b, to, 0, 0};
+        const struct neighbour n = {a, b, to, 0, 0, 0};
         if (a == b || !may(l, &n))
             continue;
         change(l->place, &n);
@@ -267,11 +303,13 @@ enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *l
     size_t ranks = w->ranks, places = w->places;
     w->phase = "placements";
     l.place = hop_arena_copy(&l.arena, w->place, ranks * sizeof *l.place);
-    l.tried = hop_arena_alloc(&l.arena, TOGETHER * ranks * sizeof *l.tried);
+    l.tried = hop_arena_alloc(&l.arena, SKETCHED * ranks * sizeof *l.tried); /* which are more than TOGETHER */
     l.rank_at = hop_arena_alloc(&l.arena, places * sizeof *l.rank_at);
     l.list = hop_arena_alloc(&l.arena, ranks * places * sizeof *l.list);
     l.seen = hop_arena_alloc(&l.arena, SEEN * sizeof *l.seen);
     enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : find_floor(&l, diag);
+    if (status == HOP_OK)
+        status = hop_plan_sketch_create(w, loads, &l.sketch, diag);
     for (uint32_t round = 0; status == HOP_OK && round < STARTS && hop_plan_goes_on(w); round++) {
         if (round == FIRST_STARTS)
             status = finish_steps(&l);
@@ -279,9 +317,12 @@ enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *l
             memcpy(l.place, w->place, ranks * sizeof *l.place);
         disturb(&l, round > 1 ? 2 + round % 4 : 0);
         if (status == HOP_OK)
+            status = look_at_sketches(&l, w->options.seed + round);
+        if (status == HOP_OK)
             status = descend(&l);
     }
     w->result->bound_s = w->result->without_s = w->floor_s;
+    hop_plan_sketch_destroy(l.sketch);
     hop_arena_finish(&l.arena);
     return status;
 }
