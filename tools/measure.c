@@ -99,17 +99,16 @@ static void fit(const struct request *r, struct hop_topology *topology, const st
     hop_measurements_destroy(measurements);
 }
 
-static int too_noisy(const struct request *r, const struct hop_measure_result *result)
+static int too_noisy(const struct hop_measure_result *result)
 {
     fprintf(
         stderr,
         "hopcast: the machine was noisy: %u of %u rows scatter (MAD above %g %% of the median) or drifted meanwhile; "
-        "they "
-        "are marked, and count less in a fit\n"
-        "  expected: a machine with nothing else to do, fewer devices than processors, or more --time; --raw FILE has "
-        "the samples\n",
+        "they are marked, and count less in a fit\n"
+        "  expected: a machine with nothing else to do, fewer devices than processors, or more --time; --raw FILE "
+        "has the samples\n",
         result->unsteady, result->row_count, 100 * HOP_UNSTEADY_MAD);
-    return r->force ? TOOL_OK : TOOL_NEGATIVE;
+    return TOOL_NEGATIVE;
 }
 
 static int too_few(const struct hop_measure_result *result)
@@ -139,7 +138,7 @@ static int conclude(const struct request *r, struct hop_topology *topology, cons
     if (r->fit && keep)
         fit(r, topology, result, csv);
     free(csv);
-    return !keep ? too_few(result) : result->too_noisy ? too_noisy(r, result) : TOOL_OK;
+    return !keep ? too_few(result) : result->too_noisy && !r->force ? too_noisy(result) : TOOL_OK;
 }
 
 /* ---- what to measure ---- */

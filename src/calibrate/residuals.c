@@ -143,13 +143,16 @@ void hop_fit_settle_errors(struct hop_fitting *f, struct hop_remains *r, struct 
 
 /* ---- worse than before ---- */
 
-/* The geometric mean of measured over predicted times of a group, as a logarithm; NAN: nothing was measured. */
+/* The geometric mean of measured over predicted times of a group, as a logarithm, beyond what unsteady rows spread by; NAN:
+ * nothing was measured. */
 static double error_of(const struct hop_comparing *c, uint32_t group, uint32_t candidate)
 {
     const struct hop_compare_group *its = &c->groups[group];
     double sum = 0;
-    for (uint32_t r = its->first; r < its->first + its->count; r++)
-        sum += log(c->rows[r].reference_s / c->rows[r].candidate_s[candidate]);
+    for (uint32_t r = its->first; r < its->first + its->count; r++) {
+        double error = log(c->rows[r].reference_s / c->rows[r].candidate_s[candidate]);
+        sum += copysign(beyond(fabs(error), c->rows[r].of->spread), error);
+    }
     return its->count && !its->collapse && isnan(c->rows[its->first].of->start_s) ? sum / its->count : NAN;
 }
 
