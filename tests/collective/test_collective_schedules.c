@@ -622,7 +622,7 @@ static void check_algorithm(enum hop_collective_kind kind, const char *algorithm
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
     static const enum hop_type types[] = {HOP_TYPE_I32, HOP_TYPE_I64, HOP_TYPE_F32, HOP_TYPE_F64};
     bool cuts = algorithm && can_cut(kind, algorithm); /* a default may be one that cannot */
-    for (size_t s = 0; s < HOP_COUNT(sizes); s += REPEATED(1, 3)) {
+    for (size_t s = 0; s < HOP_COUNT(sizes); s += REPEATED(1, 4)) {
         uint32_t n = sizes[s];
         const uint64_t counts[] = {0, 1, n - 1, n, 7, 64, 1000};
         for (uint32_t placement = 0; placement < PLACEMENTS; placement++) {

@@ -7,7 +7,7 @@ usage: ends.py HOPCAST [COUNT [SEED]]        HOPCAST_MPI_PATH: the folder of the
 Launched by hopcast itself and by the MPIs that are there. Each time every rank ends within the timeout and 3 s, and no process
 or name in /dev/shm is left, but for those whose owners were all killed at once: the next run removes them. Ranks whose mpirun
 stands still first end what they do. hopcast's own launcher ends with 1 and names the rank, unless it got the signal itself or all was done already; an mpirun ends with anything
-but 0. HOPCAST_SOAK: 500 of them, and the times count; else 12, which end at all.
+but 0. HOPCAST_SOAK: 500 of them, and the times count; else 6, which end at all.
 
 Exit status: 0 as expected, 1 not.
 """
@@ -25,7 +25,7 @@ import time
 
 hopcast = os.path.abspath(sys.argv[1])
 soak = bool(os.environ.get("HOPCAST_SOAK"))
-count = int(sys.argv[2]) if len(sys.argv) > 2 else 500 if soak else 12
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 500 if soak else 6
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 17
 TIMEOUT_S, MORE_S = 2, 3
 PATIENCE_S = TIMEOUT_S + MORE_S if soak else 120  # a busy machine delays all

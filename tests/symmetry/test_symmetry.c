@@ -605,7 +605,7 @@ static void crossed_machines_have_the_symmetries_that_all_permutations_show(void
 {
     (void)state;
     unsigned several = 0;
-    for (unsigned round = 0; round < 400; round++) {
+    for (unsigned round = 0; round < REPEATED(400, 100); round++) {
         bool joins[6 * 6];
         uint32_t switches = 2 + random_below(5), shape = random_below(64), noise = random_below(8);
         for (uint32_t s = 0; s < switches; s++) {
@@ -616,7 +616,7 @@ static void crossed_machines_have_the_symmetries_that_all_permutations_show(void
             joins[random_below(switches * 6)] ^= true;
         several += check_machine(crossed(6, switches, joins), NULL) > 1;
     }
-    assert_true(several > 100);
+    assert_true(several > REPEATED(100, 25));
 }
 
 /* The order of the list of devices renames the group, and no more. */
@@ -628,7 +628,7 @@ static void numbering_is_of_no_account(void **state)
     struct hop_symmetry_input input = input_of(topology, &gpus), other = input_of(topology, &shuffled);
     struct hop_symmetry group;
     CHECK(hop_symmetry_find(&input, &group, D));
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < REPEATED(20, 5); round++) {
         uint16_t order[8], p[8], renamed[8], *list;
         uint32_t count;
         struct hop_symmetry second;
@@ -697,7 +697,7 @@ static void random_exchanges_have_the_symmetries_that_all_permutations_show(void
     (void)state;
     static const char *const machines[] = {"t1", "t2", "dgx-1", "dgx-a100"};
     unsigned several = 0;
-    for (unsigned round = 0; round < 60; round++) {
+    for (unsigned round = 0; round < REPEATED(60, 16); round++) {
         struct hop_topology *topology = load_topology(machines[round % 4]);
         struct devices gpus = gpus_of(topology);
         struct hop_symmetry_edge edges[16];
@@ -712,7 +712,7 @@ static void random_exchanges_have_the_symmetries_that_all_permutations_show(void
         several += check_by_force("random", &input) > 1;
         hop_topology_destroy(topology);
     }
-    assert_true(several > 20);
+    assert_true(several > REPEATED(20, 4));
 }
 
 /* Exchanges among devices all alike: the automorphisms of well-known graphs. */
@@ -848,7 +848,7 @@ static void every_element_passes_every_check(void **state)
                 assert_int_equal(place_of(list, count, 16, list + (size_t)k * 16), k); /* ascending, so different */
             assert_true(is_symmetry(&atlas, list + (size_t)k * 16));
         }
-        for (unsigned round = 0; round < 200; round++) {
+        for (unsigned round = 0; round < REPEATED(200, 50); round++) {
             if (round % 2)
                 memcpy(p, list + (size_t)random_below(count) * 16, sizeof p);
             else
@@ -936,7 +936,7 @@ static void a_search_given_up_leaves_a_subgroup(void **state)
         struct atlas atlas = atlas_of(&inputs[m]);
         unsigned partial = 0, distinct = 0;
         uint32_t last = 0;
-        for (uint64_t limit = 1; limit < 40000; limit += 1 + limit / 16) {
+        for (uint64_t limit = 1; limit < 40000; limit += 1 + limit / REPEATED(16, 4)) {
             struct hop_symmetry group;
             uint16_t *list;
             uint32_t count;
@@ -955,7 +955,7 @@ static void a_search_given_up_leaves_a_subgroup(void **state)
             hop_symmetry_finish(&group);
         }
         assert_int_equal(last, orders[m]); /* the last limit is enough */
-        assert_true(partial > 5 && distinct > 3);
+        assert_true(partial > REPEATED(5, 2) && distinct > REPEATED(3, 1));
         atlas_finish(&atlas);
     }
     hop_topology_destroy(topology);
@@ -1015,7 +1015,7 @@ static void a_blind_search_finds_groups(void **state)
         struct hop_symmetry_problem problem = {.n = cases[c].n, .weights = weights, .holds = keeps_triples};
         problem.context = &cases[c];
         uint32_t last = 0;
-        for (uint64_t limit = 1000; limit < 40000000; limit += limit / 8) {
+        for (uint64_t limit = 1000; limit < 40000000; limit += limit / REPEATED(8, 2)) {
             struct hop_symmetry group;
             uint16_t *list;
             uint32_t count;
@@ -1035,7 +1035,7 @@ static void a_blind_search_finds_groups(void **state)
         }
         assert_int_equal(last, orders[c]);
     }
-    assert_true(partial > 20 && distinct > 8);
+    assert_true(partial > REPEATED(20, 6) && distinct > REPEATED(8, 3));
 }
 
 static void wrong_questions_are_refused(void **state)

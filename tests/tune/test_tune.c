@@ -603,7 +603,7 @@ static void a_search_keeps_to_its_evaluations_and_finds_the_same_again(void **st
     double last_s = INFINITY;
     CHECK(hop_tune_make("alltoall,order=shift", t, 4 * MIB, &schedule, D));
     assert_int_equal(hop_schedule_count(schedule), 56);
-    for (uint32_t limit = 1; limit < 300; limit *= 6) {
+    for (uint32_t limit = 1; limit < REPEATED(300, 30); limit *= 6) {
         const struct hop_tune_options options = {.max_evaluations = limit};
         struct hop_tuned_mix *mix, *again;
         CHECK(hop_tune_mix(network, schedule, &options, &mix, D));
