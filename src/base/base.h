@@ -151,6 +151,7 @@ struct hop_names {
     struct hop_name_entry *entries;
     uint32_t slots, used;
 };
+uint32_t hop_names_hash(const char *key);
 bool hop_names_put(struct hop_names *names, const char *key, uint32_t value); /* false: out of memory */
 uint32_t hop_names_get(const struct hop_names *names, const char *key);       /* UINT32_MAX: none */
 void hop_names_empty(struct hop_names *names);                                /* for others */

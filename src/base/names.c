@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <locale.h>
 
-static uint32_t hash(const char *key)
+uint32_t hop_names_hash(const char *key)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
     for (const unsigned char *c = (const unsigned char *)key; *c; c++)
@@ -48,7 +48,7 @@ bool hop_names_put(struct hop_names *names, const char *key, uint32_t value)
         if (names->slots > UINT32_MAX / 4 || !resize(names, names->slots ? names->slots * 2 : 16))
             return false;
     }
-    uint32_t hashed = hash(key);
+    uint32_t hashed = hop_names_hash(key);
     struct hop_name_entry *entry = entry_of(names, key, hashed);
     names->used += !entry->key;
     *entry = (struct hop_name_entry){key, hashed, value};
@@ -59,7 +59,7 @@ uint32_t hop_names_get(const struct hop_names *names, const char *key)
 {
     if (!names->slots)
         return UINT32_MAX;
-    const struct hop_name_entry *entry = entry_of(names, key, hash(key));
+    const struct hop_name_entry *entry = entry_of(names, key, hop_names_hash(key));
     return entry->key ? entry->value : UINT32_MAX;
 }
 

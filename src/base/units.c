@@ -81,9 +81,29 @@ expected:
     return HOP_ERR_SYNTAX;
 }
 
+/* Of the usual form, a whole number of up to 15 digits and perhaps a unit; false: it may be another one. */
+static bool parse_plain(const char *text, size_t length, uint64_t *bytes)
+{
+    uint64_t whole = 0, factor = 0, product;
+    size_t digits = 0;
+    for (; digits < length && digits < 15 && text[digits] >= '0' && text[digits] <= '9'; digits++)
+        whole = whole * 10 + (uint64_t)(text[digits] - '0');
+    size_t rest = length - digits;
+    for (size_t i = 0; i < HOP_COUNT(byte_units) && !factor; i++) {
+        if (rest == 0 || (strlen(byte_units[i].name) == rest && memcmp(byte_units[i].name, text + digits, rest) == 0))
+            factor = (uint64_t)byte_units[i].factor;
+    }
+    if (digits == 0 || !factor || __builtin_mul_overflow(whole, factor, &product) || product > (uint64_t)HOP_BYTES_MAX)
+        return false;
+    *bytes = product;
+    return true;
+}
+
 enum hop_status hop_parse_bytes(const char *text, size_t length, uint64_t *bytes, struct hop_diag *diag)
 {
     double number, factor;
+    if (parse_plain(text, length, bytes))
+        return HOP_OK;
     enum hop_status status = parse(text, length, byte_units, HOP_COUNT(byte_units), "size", &number, &factor, diag);
     if (status != HOP_OK)
         return status;

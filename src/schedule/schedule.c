@@ -59,7 +59,7 @@ void hop_schedule_destroy(struct hop_schedule *schedule)
         return;
     free(schedule->ops);
     if (schedule->index) {
-        hop_names_finish(&schedule->index->names);
+        free(schedule->index->slots);
         (void)pthread_mutex_destroy(&schedule->index->lock);
         free(schedule->index);
     }
@@ -457,20 +457,77 @@ static uint32_t find_slowly(const struct hop_schedule *schedule, const char *nam
     return HOP_NONE;
 }
 
+/* The slot of that name, or the free one where it belongs. */
+static struct hop_schedule_slot *slot_of(const struct hop_schedule *schedule, const char *name, uint32_t hash)
+{
+    const struct hop_schedule_index *index = schedule->index;
+    for (uint32_t at = hash;; at++) {
+        struct hop_schedule_slot *slot = &index->slots[at & (index->size - 1)];
+        if (!slot->op || (slot->hash == hash && strcmp(schedule->ops[slot->op - 1].name, name) == 0))
+            return slot;
+    }
+}
+
+/* At least half of the slots stay free. */
+static bool make_slots(struct hop_schedule_index *index)
+{
+    uint32_t size = index->size ? 2 * index->size : 64;
+    if (index->used < index->size / 2)
+        return true;
+    struct hop_schedule_slot *slots = calloc(size, sizeof *slots);
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; i < index->size; i++) {
+        uint32_t at = index->slots[i].hash & (size - 1);
+        while (index->slots[i].op && slots[at].op) /* names differ: the first free one */
+            at = (at + 1) & (size - 1);
+        if (index->slots[i].op)
+            slots[at] = index->slots[i];
+    }
+    free(index->slots);
+    index->slots = slots;
+    index->size = size;
+    return true;
+}
+
+static bool put_names(const struct hop_schedule *schedule)
+{
+    struct hop_schedule_index *index = schedule->index;
+    if (!make_slots(index))
+        return false;
+    for (; index->count < schedule->count; index->count++) {
+        const char *name = schedule->ops[index->count].name;
+        if (!name || find_numbered(schedule, name) == index->count)
+            continue;
+        uint32_t hash = hop_names_hash(name);
+        *slot_of(schedule, name, hash) = (struct hop_schedule_slot){hash, index->count + 1};
+        index->used++;
+        if (!make_slots(index))
+            return false;
+    }
+    return true;
+}
+
 static uint32_t find_indexed(const struct hop_schedule *schedule, const char *name)
 {
     struct hop_schedule_index *index = schedule->index;
-    bool fine = true;
     (void)pthread_mutex_lock(&index->lock);
-    while (fine && index->count < schedule->count) {
-        const char *given = schedule->ops[index->count].name;
-        if (given && find_numbered(schedule, given) != index->count)
-            fine = hop_names_put(&index->names, given, index->count);
-        index->count += fine;
+    uint32_t found;
+    if (put_names(schedule)) {
+        uint32_t op = slot_of(schedule, name, hop_names_hash(name))->op;
+        found = op ? op - 1 : HOP_NONE;
+    } else {
+        found = find_slowly(schedule, name);
     }
-    uint32_t found = fine ? hop_names_get(&index->names, name) : find_slowly(schedule, name);
     (void)pthread_mutex_unlock(&index->lock);
     return found;
+}
+
+static void forget_names(struct hop_schedule_index *index)
+{
+    free(index->slots);
+    index->slots = NULL;
+    index->size = index->used = index->count = 0;
 }
 
 uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name)
@@ -578,6 +635,8 @@ enum hop_status hop_schedule_end(struct hop_schedule *made, enum hop_status stat
         status = check_dependencies(made, diag);
     if (status == HOP_OK)
         status = choose_names(made, diag);
+    if (made)
+        forget_names(made->index);
     if (status == HOP_OK)
         status = check_order(made, diag);
     if (status == HOP_OK)

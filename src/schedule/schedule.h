@@ -19,12 +19,15 @@
 enum hop_status hop_schedule_check_count(const char *what, bool at_least, uint64_t count, uint64_t limit,
                                          struct hop_diag *diag);
 
-/* The names of operations. They are put in when one is looked for, which most readers of millions never do; the lock is
- * for threads that look at one schedule. */
+/* The names of operations, a table of their hashes. They are put in when one is looked for, which most readers of millions
+ * never do, and forgotten when the schedule is finished; the lock is for threads that look at one schedule. */
 struct hop_schedule_index {
     pthread_mutex_t lock;
-    struct hop_names names;
-    uint32_t count; /* operations that are in */
+    struct hop_schedule_slot {
+        uint32_t hash, op; /* op: one more than its number, 0: free */
+    } * slots;
+    uint32_t size, used; /* slots: a power of two */
+    uint32_t count;      /* operations that are in */
 };
 
 struct hop_schedule {

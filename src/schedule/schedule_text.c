@@ -42,8 +42,10 @@ struct reader {
     struct word *words;
     uint32_t word_count, next;
     uint32_t end_column;
-    struct wanted *wanted;
+    struct wanted *wanted; /* and not found yet */
     uint32_t wanted_count;
+    uint32_t *found; /* of one operation's */
+    uint32_t near;   /* the last one found: what waits for one is often followed by what waits for the next */
     struct hop_place *inputs, *outputs;
     uint32_t by_column;       /* of the line's clause `by`, 0: it has none */
     struct hop_arena arrays;  /* those above */
@@ -422,6 +424,72 @@ static void read_name(struct reader *r, struct hop_op *op)
     (void)has_room(r, op->name);
 }
 
+static const char *op_name(const void *context, uint32_t index)
+{
+    return ((const struct hop_schedule *)context)->ops[index].name;
+}
+
+/* The operation of a name, HOP_NONE: there is none yet. */
+static uint32_t look_up(struct reader *r, const struct word *word)
+{
+    const struct hop_schedule *schedule = r->schedule;
+    char name[HOP_OP_NAME_LIMIT + 1];
+    const char *next = r->near + 1 < schedule->count ? schedule->ops[r->near + 1].name : NULL;
+    if (next && is(word, next))
+        return ++r->near;
+    if (word->length >= sizeof name)
+        return HOP_NONE;
+    memcpy(name, word->text, word->length);
+    name[word->length] = '\0';
+    return r->near = hop_schedule_find(schedule, name);
+}
+
+static void refuse_wanted(struct reader *r, const struct wanted *wanted)
+{
+    const struct hop_schedule *schedule = r->schedule;
+    char name[HOP_OP_NAME_LIMIT + 1];
+    (void)snprintf(name, sizeof name, "%.*s", (int)wanted->name.length, wanted->name.text);
+    uint32_t near = hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
+    bool numbered = is_numbered(&wanted->name), known = !numbered && near != UINT32_MAX;
+    hop_failure_set(r->failure, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'\n%s%s%s", name, known ? "'" : "",
+                    numbered ? name
+                    : known  ? schedule->ops[near].name
+                             : "the name of an operation of this schedule",
+                    numbered ? " in front of after and after-start"
+                    : known  ? "'?"
+                             : "");
+    r->line = wanted->line;
+    check(r, wanted->name.column);
+}
+
+/* Turns the wanted names [first, end), all of one operation, into its lists. Returns whether all are there. */
+static bool find_wanted(struct reader *r, uint32_t first, uint32_t end)
+{
+    struct hop_schedule *schedule = r->schedule;
+    struct hop_op *op = &schedule->ops[r->wanted[first].op];
+    uint32_t count = 0, ends = 0;
+    if (!has_room(r, HOP_GROW(&r->arrays, r->found, end - first)))
+        return false;
+    for (uint32_t start = 0; start < 2; start++) {
+        for (uint32_t i = first; i < end; i++) {
+            if (r->wanted[i].start != start)
+                continue;
+            r->found[count] = look_up(r, &r->wanted[i].name);
+            if (r->found[count++] == HOP_NONE)
+                return false;
+        }
+        ends = start ? ends : count;
+    }
+    const uint32_t *kept = hop_arena_numbers(&schedule->arena, r->found, count);
+    if (!has_room(r, kept))
+        return false;
+    op->after = kept;
+    op->after_count = ends;
+    op->after_start = kept + ends;
+    op->after_start_count = count - ends;
+    return true;
+}
+
 static void read_line(struct reader *r)
 {
     if (!peek(r))
@@ -433,7 +501,7 @@ static void read_line(struct reader *r)
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     op.line = r->line;
     r->by_column = 0;
-    uint32_t column = peek(r)->column;
+    uint32_t column = peek(r)->column, waits = r->wanted_count;
     read_name(r, &op);
     op.kind = read_kind(r);
     if (op.kind == HOP_OP_REDUCE) {
@@ -460,58 +528,21 @@ static void read_line(struct reader *r)
     check(r, r->by_column);
     (void)hop_schedule_add(r->schedule, &op);
     check(r, column);
+    if (is_fine(r) && r->wanted_count > waits && find_wanted(r, waits, r->wanted_count))
+        r->wanted_count = waits;
 }
 
-static const char *op_name(const void *context, uint32_t index)
-{
-    return ((const struct hop_schedule *)context)->ops[index].name;
-}
-
-/* The operation of a wanted name. */
-static uint32_t look_up(struct reader *r, const struct wanted *wanted)
-{
-    const struct hop_schedule *schedule = r->schedule;
-    char name[HOP_OP_NAME_LIMIT + 1];
-    (void)snprintf(name, sizeof name, "%.*s", (int)wanted->name.length, wanted->name.text);
-    uint32_t index = wanted->name.length < sizeof name ? hop_schedule_find(schedule, name) : HOP_NONE;
-    if (index != HOP_NONE)
-        return index;
-    uint32_t near = hop_text_nearest(name, op_name, schedule, schedule->count < 10000 ? schedule->count : 10000);
-    bool numbered = is_numbered(&wanted->name), known = !numbered && near != UINT32_MAX;
-    hop_failure_set(r->failure, HOP_ERR_NOT_FOUND, "there is no operation '%.80s'\n%s%s%s", name, known ? "'" : "",
-                    numbered ? name
-                    : known  ? schedule->ops[near].name
-                             : "the name of an operation of this schedule",
-                    numbered ? " in front of after and after-start"
-                    : known  ? "'?"
-                             : "");
-    r->line = wanted->line;
-    check(r, wanted->name.column);
-    return index;
-}
-
-/* Turns the wanted names of each operation into its index lists. */
+/* What was not there yet when its line was read. */
 static void resolve(struct reader *r)
 {
-    struct hop_schedule *schedule = r->schedule;
-    for (uint32_t i = 0; i < r->wanted_count && is_fine(r);) {
-        struct hop_op *op = &schedule->ops[r->wanted[i].op];
-        uint32_t end = i, starts = 0;
-        while (end < r->wanted_count && r->wanted[end].op == r->wanted[i].op)
-            starts += r->wanted[end++].start;
-        uint32_t *after = hop_arena_alloc(&schedule->arena, (end - i) * sizeof *after);
-        if (!has_room(r, after))
-            return;
-        uint32_t *after_start = after + (end - i - starts);
-        for (; i < end; i++) {
-            uint32_t index = look_up(r, &r->wanted[i]);
-            if (r->wanted[i].start)
-                after_start[op->after_start_count++] = index;
-            else
-                after[op->after_count++] = index;
-        }
-        op->after = after;
-        op->after_start = after_start;
+    for (uint32_t i = 0, end; i < r->wanted_count && is_fine(r); i = end) {
+        for (end = i; end < r->wanted_count && r->wanted[end].op == r->wanted[i].op;)
+            end++;
+        if (find_wanted(r, i, end) || !is_fine(r))
+            continue;
+        for (; i < end && look_up(r, &r->wanted[i].name) != HOP_NONE;)
+            i++;
+        refuse_wanted(r, &r->wanted[i]);
     }
 }
 
