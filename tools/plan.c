@@ -62,6 +62,9 @@ static const struct tool_option table[] = {
            "devices or nodes that nobody gets: gpu3,node1"),
     OPTION("start", 0, TEXT, AT(plan_request, map.start), "PLACEMENT",
            "where ranks are: packed (the default), cyclic, or a file; of a schedule, where it is", .use = USE_INPUT),
+    OPTION("way", 0, CHOICE, AT(plan_request, options.way), "WAY",
+           "of the copies between devices: one of {choices} (best: each directly or through host memory)",
+           .choices = "best p2p staged"),
     FLAG("no-waits", 0, AT(plan_request, options.no_waits), "sources never wait for each other where they could send"),
     FLAG("allow-unclean", 0, AT(plan_request, options.allow_unclean),
          "orders that load a link above its limit count, too"),
@@ -163,7 +166,7 @@ static struct hop_plan_result *find(struct plan_request *r, const struct map_inp
 
 const char *plan_remark(const struct hop_plan_result *result)
 {
-    char words[192];
+    char words[256];
     return tool_text("%s; %s", SECONDS(result->value_s), hop_plan_words(result, words, sizeof words));
 }
 

@@ -37,21 +37,45 @@ static const struct hop_plan_rung *rung_of(const struct hop_plan_result *result,
 static void print_worth(FILE *out, const struct hop_plan_result *result)
 {
     const struct hop_plan_rung *given = &result->rungs[0], *order = rung_of(result, HOP_PLAN_ORDER),
-                               *after = rung_of(result, HOP_PLAN_AFTER);
-    double value_s = result->value_s * (1 + HOP_GAIN_SAME);
-    if (!isfinite(result->value_s) || result->rung_count <= 2)
+                               *after = rung_of(result, HOP_PLAN_AFTER), *fast = rung_of(result, HOP_PLAN_ALGORITHM);
+    double value_s = result->value_s * (1 + HOP_GAIN_SAME), direct_s = result->direct_s * (1 + HOP_GAIN_SAME);
+    if (!isfinite(result->value_s) || !rung_of(result, HOP_PLAN_BOTH))
         return;
     if (given->clean && given->value_s <= value_s)
         fprintf(out, "nothing is worth its trouble: what was given is as good to %.0f %%\n", 100 * HOP_GAIN_SAME);
-    else if (rung_of(result, HOP_PLAN_ALGORITHM) && rung_of(result, HOP_PLAN_ALGORITHM)->value_s <= value_s)
+    else if (fast && fast->value_s <= value_s)
         fprintf(out, "order and places are not worth their trouble: the best algorithm alone is as good to %.0f %%\n",
                 100 * HOP_GAIN_SAME);
-    else if (order->value_s <= value_s)
+    else if (order->value_s <= direct_s)
         fprintf(out, "moving ranks is not worth its trouble: the best order alone is as good to %.0f %%\n",
                 100 * HOP_GAIN_SAME);
-    else if (after->value_s > value_s)
+    else if (after->value_s > direct_s)
         fprintf(out, "placing first and ordering after gives away %.1f %%\n",
-                100 * (after->value_s / result->value_s - 1));
+                100 * (after->value_s / result->direct_s - 1));
+}
+
+/* The same of what was chosen for placement and order. */
+static void print_ways(FILE *out, const struct hop_plan_result *result)
+{
+    const struct hop_plan_ways *w = &result->ways;
+    const struct hop_plan_rung *whole = rung_of(result, HOP_PLAN_WAYS), *packets = rung_of(result, HOP_PLAN_PACKETS);
+    char words[96];
+    if (!packets || !isfinite(result->value_s))
+        return;
+    double value_s = result->rungs[result->rung_count - 1].value_s;
+    const char *size =
+        w->packet_bytes ? tool_text("in packets of %s", tool_short_bytes(w->packet_bytes)) : "in one piece";
+    if (!(value_s < result->direct_s))
+        fprintf(out, "%s not worth %s trouble: no choice gains anything\n",
+                w->way == HOP_PLAN_STAGED ? "packets are" : "staging copies is",
+                w->way == HOP_PLAN_STAGED ? "their" : "its");
+    else if (w->gain)
+        fprintf(out, "staging %u of %u copies %s %s: %s\n", w->staged, w->copies, size,
+                w->taken ? "gains" : "is not worth its trouble, and not in the plan",
+                hop_gain_words(&w->gain->range, words, sizeof words));
+    if (w->taken && whole && whole->value_s <= value_s * (1 + HOP_GAIN_SAME))
+        fprintf(out, "packets are not worth their trouble: copies staged in one piece are as good to %.0f %%\n",
+                100 * HOP_GAIN_SAME);
 }
 
 static const char *planned_text(const struct hop_plan_result *result, const struct hop_plan_algorithm *a)
@@ -90,6 +114,28 @@ static void print_ranks(FILE *out, const struct hop_plan_result *result)
         fprintf(out, "... %u more ranks: --placement FILE writes all\n", ranks - shown);
 }
 
+/* "of direct copies", where others were looked at. */
+static const char *copies_of(const struct hop_plan_ways *ways)
+{
+    return ways->copies == 0              ? ""
+           : ways->way == HOP_PLAN_STAGED ? " of copies staged in one piece"
+                                          : " of direct copies";
+}
+
+static void print_bounds(FILE *out, const struct hop_plan_result *result)
+{
+    bool met = !(result->direct_s > result->bound_s * (1 + 1e-9));
+    if (result->proved || !isfinite(result->value_s))
+        return;
+    if (result->bound_s > 0 && !met)
+        fprintf(out, "bound: no plan%s%s takes less than %s\n", copies_of(&result->ways),
+                result->algorithm_count > 1 ? " of the algorithms planned" : "", SECONDS(result->bound_s));
+    if (result->any_way_s > 0)
+        fprintf(out,
+                "bound: no plan takes less than %s, whichever way its copies go: this one is at most %.3g times that\n",
+                SECONDS(result->any_way_s), result->value_s / result->any_way_s);
+}
+
 static void print_search(FILE *out, const struct hop_plan_result *result)
 {
     fprintf(out, "\nfound in %s: ", SECONDS(result->elapsed_s));
@@ -117,12 +163,11 @@ static void print_answer(FILE *out, const struct plan_request *request, const st
             result->complete ? "" : "; the search was stopped");
     if (result->note)
         fprintf(out, "note: %s\n", result->note);
-    if (result->bound_s > 0 && !result->proved)
-        fprintf(out, "bound: no plan%s takes less than %s\n",
-                result->algorithm_count > 1 ? " of the algorithms planned" : "", SECONDS(result->bound_s));
+    print_bounds(out, result);
     fprintf(out, "\n");
     print_ladder(out, result);
     print_worth(out, result);
+    print_ways(out, result);
     if (result->algorithm_count)
         print_algorithms(out, result);
     if (!request->map.quiet)

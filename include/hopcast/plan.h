@@ -19,12 +19,20 @@ extern "C" {
 #endif
 
 struct hop_plan_progress {
-    const char *phase; /* "order", "map", "placements" */
+    const char *phase; /* "order", "map", "placements", "ways" */
     double value_s,
         bound_s; /* of the best plan so far, INFINITY: none; no plan takes less than the bound, 0: not known */
     double placements, closed; /* how many there are that differ by more than a symmetry, and of how many nothing better
                                 * can come; 0: they are not counted */
     double elapsed_s;
+};
+
+/* Which way the copies between devices go. */
+enum hop_plan_way {
+    HOP_PLAN_ANY_WAY, /* each directly or through host memory, as is best: chosen after placement and order, and taken
+                       * where no model that applies denies the gain */
+    HOP_PLAN_DIRECT,  /* as the exchange says: directly unless it says otherwise */
+    HOP_PLAN_STAGED   /* all through host memory, the size of packets chosen after placement and order */
 };
 
 struct hop_plan_options {
@@ -49,6 +57,7 @@ struct hop_plan_options {
     /* Called a few times a second from the calling thread; returning false ends the search. May be NULL. */
     bool (*progress)(const struct hop_plan_progress *progress, void *context);
     void *context;
+    enum hop_plan_way way;
 };
 
 /* Steps from what was given to the whole plan. */
@@ -59,6 +68,9 @@ enum hop_plan_step {
     HOP_PLAN_PLACEMENT, /* the best placement alone: hop_map by simulation, sends as they are */
     HOP_PLAN_AFTER,     /* that placement, and then the best order on it */
     HOP_PLAN_BOTH,      /* chosen together */
+    HOP_PLAN_WAYS,      /* and which way each copy goes, those that are staged in one piece */
+    HOP_PLAN_PACKETS,   /* and the size of packets */
+    HOP_PLAN_AGAIN,     /* and the order once more, where that gains something */
     HOP_PLAN_STEPS
 };
 
@@ -82,16 +94,32 @@ struct hop_plan_algorithm {
     double value_s, bound_s;            /* planned, and no plan of it takes less; INFINITY and 0: it was not planned */
 };
 
+struct hop_plan_ways {
+    enum hop_plan_way way;       /* as the options say */
+    uint32_t copies;             /* of the plan that could go either way, or whose packets could be chosen */
+    uint32_t staged;             /* of these by the last step that gained something */
+    uint64_t packet_bytes;       /* 0: in one piece */
+    const struct hop_gain *gain; /* of that step over placement and order; NULL: none gained anything, or they are too
+                                  * large to tell */
+    bool taken;                  /* it is the plan */
+};
+
 struct hop_plan_result {
     const struct hop_plan_rung
         *rungs;          /* in the order of steps; some may be left out: with keep_placement those that move */
-    uint32_t rung_count; /* the last is the plan */
+    uint32_t rung_count;
+    uint32_t rung; /* the plan is that one: the last, or, where its gain is not reliable, one before ways were chosen */
     double value_s;
-    double bound_s;   /* no plan that the options allow takes less, where waits last until another
-                                        * operation ends; 0: nothing is known */
-    double without_s; /* no plan without waits takes less */
-    bool proved;      /* no plan that the options allow takes less than value_s: one of the next two */
-    bool proved_without_waits, proved_with_waits;
+    /* What follows is about placements and orders of copies that go the way that they are told (HOP_PLAN_STAGED: in one
+     * piece), of which the best takes direct_s, value_s unless other ways gain something. */
+    double direct_s;
+    double bound_s; /* none that the options allow takes less, where waits last until another operation ends; 0: nothing
+                       * is known */
+    double without_s;                             /* none without waits takes less */
+    bool proved_without_waits, proved_with_waits; /* that none takes less than direct_s */
+    double any_way_s; /* no plan takes less, whichever way its copies go; 0: nothing is known */
+    bool proved;      /* no plan that the options allow takes less than value_s */
+    struct hop_plan_ways ways;
     bool complete;       /* the search ended by itself, not by a limit or a stop */
     bool all_placements; /* the bound is about every placement; else about those kept */
     const struct hop_placement *placement;
@@ -123,7 +151,7 @@ HOP_API enum hop_status hop_plan_collective(const struct hop_topology *topology,
                                             const struct hop_plan_options *options, struct hop_plan_result **result,
                                             struct hop_diag *diag);
 HOP_API void hop_plan_result_destroy(struct hop_plan_result *result); /* NULL is allowed */
-/* What is proved, in words. Returns text, cut where it does not fit into `size` (192 hold all). */
+/* What is proved, in words. Returns text, cut where it does not fit into `size` (256 hold all). */
 HOP_API const char *hop_plan_words(const struct hop_plan_result *result, char *text, size_t size);
 /* docs/plan.schema.json; what: was planned, in words; a new string that the caller frees, NULL: out of memory. */
 HOP_API char *hop_plan_result_to_json(const struct hop_topology *topology, const char *what,

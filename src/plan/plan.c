@@ -11,6 +11,7 @@
 #define SHARE 5           /* of states and time: one such part for each step before the last */
 #define FEW_SHARE 20      /* the same of states where placements are too many to look at all */
 #define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
+#define STAGED_WORK 2.4e7 /* the same of staged copies, of which bounds know less: a search does not end by itself */
 enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
 
 static const char *const names[] = {"as given",
@@ -18,7 +19,10 @@ static const char *const names[] = {"as given",
                                     "best order alone",
                                     "best placement alone",
                                     "placement, then order",
-                                    "placement and order together"};
+                                    "placement and order together",
+                                    "and the way of each copy",
+                                    "and the size of packets",
+                                    "and the order once more"};
 
 const char *hop_plan_step_name(enum hop_plan_step step)
 {
@@ -374,8 +378,9 @@ static void finish(struct hop_plan_work *work)
     pthread_mutex_destroy(&work->mutex);
 }
 
-enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_schedule *exchange,
-                         const struct hop_plan_options *options, struct hop_plan_result **result, struct hop_diag *diag)
+enum hop_status hop_plan_direct(const struct hop_topology *topology, const struct hop_schedule *exchange,
+                                const struct hop_plan_options *options, struct hop_plan_result **result,
+                                struct hop_diag *diag)
 {
     struct hop_plan_options own = {.seed = 1};
     struct hop_diag ignored;
@@ -403,9 +408,11 @@ enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_s
                                                 .keep = own.keep,
                                                 .keep_count = own.keep_count,
                                                 .seed = own.seed};
-    work.left = own.max_nodes          ? own.max_nodes
-                : own.time_limit_s > 0 ? UINT64_MAX
-                                       : (uint64_t)(SEARCH_WORK / hop_schedule_count(exchange)) + 1;
+    work.left =
+        own.max_nodes ? own.max_nodes
+        : own.time_limit_s > 0
+            ? UINT64_MAX
+            : (uint64_t)((own.way == HOP_PLAN_STAGED ? STAGED_WORK : SEARCH_WORK) / hop_schedule_count(exchange)) + 1;
     made->rungs = hop_arena_alloc(&made->arena, HOP_PLAN_STEPS * sizeof *made->rungs);
     made->result.rungs = made->rungs;
     made->result.machine_symmetries = made->result.exchange_symmetries = 1;
@@ -433,6 +440,7 @@ void hop_plan_result_destroy(struct hop_plan_result *result)
         hop_schedule_destroy((struct hop_schedule *)result->rungs[i].schedule);
         hop_gain_destroy((struct hop_gain *)result->rungs[i].gain);
     }
+    hop_gain_destroy((struct hop_gain *)result->ways.gain);
     hop_map_result_destroy((struct hop_map_result *)result->mapping);
     hop_arena_finish(&made->arena);
     free(made);

@@ -8,6 +8,8 @@
  *     twins      ranks that may stand for each other in the exchange (plan_twins.c)
  *     classes    placements that differ by more than symmetries of machine and exchange (plan_classes.c)
  *
+ *     further    what comes after placement and order: ways and packets (plan_further.c, plan_ways.c)
+ *
  * Few placements are all looked at, class by class (plan_exact.c); of many, what is near the best is (plan_local.c).
  */
 #ifndef HOP_PLAN_H
@@ -186,5 +188,35 @@ void hop_plan_decode(const struct hop_plan_classes *classes, uint32_t code, uint
 
 enum hop_status hop_plan_exact(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
 enum hop_status hop_plan_local(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
+
+/* Placement and order, of copies that go as they are told. */
+enum hop_status hop_plan_direct(const struct hop_topology *topology, const struct hop_schedule *exchange,
+                                const struct hop_plan_options *options, struct hop_plan_result **result,
+                                struct hop_diag *diag);
+
+/* ---- further steps ---- */
+
+struct hop_plan_further {
+    const struct hop_topology *topology;
+    const struct hop_schedule *exchange; /* between ranks, of the plan's algorithm */
+    const struct hop_plan_options *options;
+    struct hop_plan_made *made;
+    const char *phase;
+    double begun_s, told_s;
+    bool stopped;
+};
+
+/* What is left of states and time for placement and order. */
+void hop_plan_leave_share(struct hop_plan_options *options);
+/* The exchange with its copies staged where the options say so, a schedule of its own; else NULL. */
+enum hop_status hop_plan_stage(const struct hop_plan_options *options, const struct hop_schedule *exchange,
+                               struct hop_schedule **staged, struct hop_diag *diag);
+/* All of them. */
+enum hop_status hop_plan_go_further(struct hop_plan_further *further, struct hop_diag *diag);
+bool hop_plan_further_goes_on(struct hop_plan_further *further);
+double hop_plan_further_left_s(const struct hop_plan_further *further); /* 0: there is no limit of time */
+enum hop_status hop_plan_ways(struct hop_plan_further *further, struct hop_diag *diag);
+/* No plan takes less, whichever way its copies go; 0: nothing is known. */
+enum hop_status hop_plan_any_way(struct hop_plan_further *further, double *least_s, struct hop_diag *diag);
 
 #endif

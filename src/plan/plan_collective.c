@@ -76,10 +76,17 @@ static enum hop_status make(const struct chooser *c, const char *const *devices,
 {
     struct hop_collective_options options = c->collective;
     const struct hop_ranks ranks = {devices, c->ranks};
+    struct hop_schedule *staged;
     options.algorithm = algorithm;
     options.segment_bytes = segment_bytes;
     options.nodes = c->nodes;
-    return hop_make_collective_by(&ranks, &options, by, schedule, diag);
+    HOP_CHECK(hop_make_collective_by(&ranks, &options, by, schedule, diag));
+    enum hop_status status = hop_plan_stage(&c->options, *schedule, &staged, diag);
+    if (status != HOP_OK || staged) {
+        hop_schedule_destroy(*schedule);
+        *schedule = staged;
+    }
+    return status;
 }
 
 /* ---- planning one ---- */
@@ -104,7 +111,7 @@ static enum hop_status plan_one(struct chooser *c, const struct hop_plan_algorit
     options.max_nodes = options.max_nodes ? options.max_nodes / (left > 1 ? PLANNED : 1) + 1 : 0;
     if (options.time_limit_s > 0)
         options.time_limit_s = hop_max(1e-3, (options.time_limit_s - (hop_now_s() - c->begun_s)) / left);
-    enum hop_status status = hop_plan(c->topology, schedule, &options, &result, diag);
+    enum hop_status status = hop_plan_direct(c->topology, schedule, &options, &result, diag);
     hop_schedule_destroy(schedule);
     if (status != HOP_OK)
         return status;
@@ -258,6 +265,33 @@ static enum hop_status tell(struct chooser *c, const struct hop_plan_algorithm *
     return made->arena.failed ? hop_fail_memory(diag) : HOP_OK;
 }
 
+/* What comes after placement and order, of the algorithm that was chosen. */
+static enum hop_status go_further(struct chooser *c, const struct hop_plan_options *whole, struct hop_diag *diag)
+{
+    const struct hop_plan_algorithm *chosen = &c->list[c->chosen];
+    struct hop_schedule *exchange;
+    HOP_CHECK(make(c, c->placeholders, chosen->name, chosen->segment_bytes, NULL, &exchange, diag));
+    struct hop_plan_further further = {.topology = c->topology,
+                                       .exchange = exchange,
+                                       .options = whole,
+                                       .made = (struct hop_plan_made *)c->best,
+                                       .begun_s = c->begun_s};
+    enum hop_status status = hop_plan_go_further(&further, diag);
+    hop_schedule_destroy(exchange);
+    return status;
+}
+
+static enum hop_status check(const struct chooser *c, struct hop_diag *diag)
+{
+    if (c->ranks == 0)
+        return hop_fail(diag, HOP_ERR_INVALID, "no ranks\nat least one");
+    if (c->options.way == HOP_PLAN_STAGED && !c->collective.algorithm)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "all copies are to be staged, and which algorithm is fast then is not known\n"
+                        "the name of an algorithm, or ways that are free");
+    return HOP_OK;
+}
+
 enum hop_status hop_plan_collective(const struct hop_topology *topology, uint32_t ranks,
                                     const struct hop_collective_options *collective,
                                     const struct hop_plan_options *options, struct hop_plan_result **result,
@@ -270,11 +304,16 @@ enum hop_status hop_plan_collective(const struct hop_topology *topology, uint32_
     diag = diag ? diag : &ignored;
     HOP_CHECK(hop_options_take(&c.options, sizeof c.options, options, diag));
     HOP_CHECK(hop_options_take(&c.collective, sizeof c.collective, collective, diag));
-    enum hop_status status = ranks ? seat_ranks(&c, diag) : hop_fail(diag, HOP_ERR_INVALID, "no ranks\nat least one");
+    HOP_CHECK(check(&c, diag));
+    const struct hop_plan_options whole = c.options;
+    hop_plan_leave_share(&c.options);
+    enum hop_status status = seat_ranks(&c, diag);
     if (status == HOP_OK)
         status = plan_all(&c, ranked, &count, diag);
     if (status == HOP_OK)
         status = tell(&c, ranked, count, diag);
+    if (status == HOP_OK)
+        status = go_further(&c, &whole, diag);
     if (status == HOP_OK)
         *result = c.best;
     else

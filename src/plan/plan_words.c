@@ -4,10 +4,12 @@
 
 #include <stdio.h>
 
+#include "hopcast/units.h"
+
 /* In per cent. */
 static const char *excess(const struct hop_plan_result *r, char text[16])
 {
-    double share = 100 * (r->value_s / r->bound_s - 1);
+    double share = 100 * (r->direct_s / r->bound_s - 1);
     (void)snprintf(text, 16, share < 10 ? "%.2g" : "%.0f", share);
     return text;
 }
@@ -21,29 +23,54 @@ static bool leaves_out(const struct hop_plan_result *r)
     return left;
 }
 
+/* Which copies the proof is about, where there are others. */
+static const char *copies_of(const struct hop_plan_result *r)
+{
+    return r->ways.copies == 0              ? ""
+           : r->ways.way == HOP_PLAN_DIRECT ? " of direct copies"
+           : r->proved                      ? ""
+           : r->ways.way == HOP_PLAN_STAGED ? " of copies staged in one piece"
+                                            : " of direct copies";
+}
+
+static const char *who(const struct hop_plan_result *r, char *text, size_t size)
+{
+    bool places = false;
+    for (uint32_t i = 0; i < r->rung_count; i++)
+        places = places || r->rungs[i].step == HOP_PLAN_BOTH;
+    (void)snprintf(text, size, "%s%s%s",
+                   !places             ? "no order on this placement"
+                   : r->all_placements ? "no placement and no order"
+                                       : "no allowed placement and no order",
+                   copies_of(r), leaves_out(r) ? " of the algorithms planned" : "");
+    return text;
+}
+
 const char *hop_plan_words(const struct hop_plan_result *r, char *text, size_t size)
 {
-    char share[16], who[64];
-    (void)snprintf(who, sizeof who, "%s%s",
-                   r->rungs[r->rung_count - 1].step != HOP_PLAN_BOTH ? "no order on this placement"
-                   : r->all_placements                               ? "no placement and no order"
-                                                                     : "no allowed placement and no order",
-                   leaves_out(r) ? " of the algorithms planned" : "");
+    char share[16], about[96], seconds[32], chosen[96] = "";
+    (void)who(r, about, sizeof about);
+    (void)hop_show_seconds(r->direct_s, seconds, sizeof seconds);
+    if (r->ways.taken && r->ways.way == HOP_PLAN_STAGED)
+        (void)snprintf(chosen, sizeof chosen, "in packets; in one piece %s, ", seconds);
+    else if (r->ways.taken)
+        (void)snprintf(chosen, sizeof chosen, "%u of %u copies staged; with direct ones alone %s, ", r->ways.staged,
+                       r->ways.copies, seconds);
     if (!isfinite(r->value_s))
         (void)snprintf(text, size, "no plan was found that keeps every link to its limit");
     else if (r->proved_with_waits)
-        (void)snprintf(text, size, "proved: %s takes less, without waits or with waits until another transfer ends",
-                       who);
-    else if (r->proved_without_waits && (r->proved || !(r->bound_s > 0)))
-        (void)snprintf(text, size, "proved: %s without waits takes less", who);
+        (void)snprintf(text, size, "%sproved: %s takes less, without waits or with waits until another transfer ends",
+                       chosen, about);
+    else if (r->proved_without_waits && (r->proved || !(r->bound_s > 0) || r->bound_s >= r->without_s))
+        (void)snprintf(text, size, "%sproved: %s without waits takes less", chosen, about);
     else if (r->proved_without_waits)
         (void)snprintf(text, size,
-                       "proved: %s without waits takes less; with waits it is at most %s %% above the least", who,
-                       excess(r, share));
+                       "%sproved: %s without waits takes less; with waits it is at most %s %% above the least", chosen,
+                       about, excess(r, share));
     else if (r->bound_s > 0)
-        (void)snprintf(text, size, "not proved: at most %s %% above the least possible%s", excess(r, share),
-                       leaves_out(r) ? " by the algorithms planned" : "");
+        (void)snprintf(text, size, "%snot proved: at most %s %% above the least possible%s%s", chosen, excess(r, share),
+                       copies_of(r), leaves_out(r) ? " by the algorithms planned" : "");
     else
-        (void)snprintf(text, size, "not proved, and nothing is known of what would be least");
+        (void)snprintf(text, size, "%snot proved, and nothing is known of what would be least", chosen);
     return text;
 }

@@ -7,7 +7,8 @@
 #include "base/json_write.h"
 #include "report/report.h"
 
-static const char *const steps[] = {"given", "algorithm", "order", "placement", "after", "both"};
+static const char *const steps[] = {"given", "algorithm", "order",   "placement", "after",
+                                    "both",  "ways",      "packets", "again"};
 
 static void put_places(struct hop_buffer *out, const char *key, const struct hop_placement *placement)
 {
@@ -37,21 +38,32 @@ static void put_algorithms(struct hop_buffer *out, const struct hop_plan_result 
     hop_json_put(out, "]");
 }
 
+static void put_ways(struct hop_buffer *out, const struct hop_plan_ways *w)
+{
+    static const char *const ways[] = {"best", "p2p", "staged"};
+    hop_json_put(out, "\nways:{way:%s,copies:%u,staged:%u,packet_bytes:%llu,taken:%hhu", ways[w->way], w->copies,
+                 w->staged, (unsigned long long)w->packet_bytes, w->taken);
+    hop_put_gain(out, "by_model", w->gain);
+    hop_json_put(out, "}");
+}
+
 char *hop_plan_result_to_json(const struct hop_topology *topology, const char *what, const struct hop_plan_result *r)
 {
     struct hop_buffer out = {0};
-    char words[192];
+    char words[256];
     hop_json_put(&out,
-                 "{hopcast_plan:1,\ntopology:%s,\nwhat:%s,\nranks:%u,\nvalue_s:%g,\nbound_s:%g,\n"
-                 "bound_without_waits_s:%g,\nproved:%hhu,\nproved_without_waits:%hhu,\nproved_with_waits:%hhu,\n"
+                 "{hopcast_plan:1,\ntopology:%s,\nwhat:%s,\nranks:%u,\nvalue_s:%g,\ndirect_s:%g,\nbound_s:%g,\n"
+                 "bound_without_waits_s:%g,\nbound_any_way_s:%g,\nproved:%hhu,\nproved_without_waits:%hhu,\nproved_"
+                 "with_waits:%hhu,\n"
                  "about:%s,\ncomplete:%hhu,\nnote:%s,\nladder:[",
-                 hop_topology_name(topology), what, hop_placement_count(r->placement), r->value_s,
-                 r->bound_s > 0 ? r->bound_s : NAN, r->without_s > 0 ? r->without_s : NAN, r->proved,
-                 r->proved_without_waits, r->proved_with_waits, hop_plan_words(r, words, sizeof words), r->complete,
-                 r->note);
+                 hop_topology_name(topology), what, hop_placement_count(r->placement), r->value_s, r->direct_s,
+                 r->bound_s > 0 ? r->bound_s : NAN, r->without_s > 0 ? r->without_s : NAN,
+                 r->any_way_s > 0 ? r->any_way_s : NAN, r->proved, r->proved_without_waits, r->proved_with_waits,
+                 hop_plan_words(r, words, sizeof words), r->complete, r->note);
     for (uint32_t i = 0; i < r->rung_count; i++)
         put_rung(&out, &r->rungs[i]);
     hop_json_put(&out, "]");
+    put_ways(&out, &r->ways);
     put_algorithms(&out, r);
     put_places(&out, "placement", r->placement);
     hop_json_put(&out,

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A bound that holds whichever way copies go. Directly or through host memory, what a rank sends leaves its device, and
+ * what it is sent arrives there: of everything that a device could send to any other one or to its host memory, no byte
+ * takes less of its engine, or of a link that all of it needs, than the least of these.
+ */
+#include "order/problem.h"
+#include "plan/plan.h"
+#include "schedule/schedule.h"
+
+#define COPY_BYTES 1048576 /* of each copy in the problem that tells the weights; they are per byte */
+
+struct ports {
+    const struct hop_topology *topology;
+    uint32_t *devices, count;
+    bool sends;
+    struct hop_schedule *copies; /* of each device in turn, all that it could send or be sent */
+    uint32_t *first;             /* of each device, count + 1 */
+    double *per_byte_s;          /* of each device, the least that a byte takes */
+};
+
+static void add_copy(struct ports *p, struct hop_router *router, uint32_t device, uint32_t other)
+{
+    uint32_t from = p->sends ? device : other, to = p->sends ? other : device, route;
+    if (from != to && hop_router_find(router, from, to, &route, NULL) == HOP_OK)
+        (void)hop_schedule_copy(p->copies, hop_topology_node(p->topology, from)->name,
+                                hop_topology_node(p->topology, to)->name, COPY_BYTES, NULL, 0);
+}
+
+static void list_copies(struct ports *p, struct hop_router *router)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->first[i] = hop_schedule_count(p->copies);
+        for (uint32_t k = 0; k < p->count; k++)
+            add_copy(p, router, p->devices[i], p->devices[k]);
+        for (uint32_t n = 0; n < hop_topology_node_count(p->topology); n++) {
+            if (hop_topology_node(p->topology, n)->kind == HOP_NODE_HOST)
+                add_copy(p, router, p->devices[i], n);
+        }
+    }
+    p->first[p->count] = hop_schedule_count(p->copies);
+}
+
+/* The largest over all bounds of the least over a device's copies. */
+static enum hop_status weigh(struct ports *p, const struct hop_problem *problem, struct hop_diag *diag)
+{
+    double *least = malloc((problem->valid_count + (size_t)1) * sizeof *least);
+    uint32_t *found = malloc((problem->valid_count + (size_t)1) * sizeof *found);
+    for (uint32_t i = 0; least && found && i < p->count; i++) {
+        uint32_t copies = p->first[i + 1] - p->first[i];
+        memset(found, 0, problem->valid_count * sizeof *found);
+        for (uint32_t w = problem->ops[p->first[i]].first_weight; w < problem->ops[p->first[i + 1]].first_weight; w++) {
+            const struct hop_problem_weight *weight = &problem->weights[w];
+            if (weight->bound >= problem->valid_count)
+                continue;
+            least[weight->bound] =
+                found[weight->bound]++ ? hop_min(least[weight->bound], weight->per_byte_s) : weight->per_byte_s;
+        }
+        for (uint32_t b = 0; b < problem->valid_count; b++)
+            p->per_byte_s[i] = copies && found[b] == copies ? hop_max(p->per_byte_s[i], least[b]) : p->per_byte_s[i];
+    }
+    enum hop_status status = least && found ? HOP_OK : hop_fail_memory(diag);
+    free(least);
+    free(found);
+    return status;
+}
+
+/* What a byte takes at least of each device that sends (or is sent) it. */
+static enum hop_status find_ports(struct ports *p, const struct hop_plan_options *o, struct hop_diag *diag)
+{
+    const struct hop_order_options options = {.models = o->models, .allow_unclean = o->allow_unclean, .or_given = true};
+    struct hop_router *router = hop_router_create(p->topology);
+    struct hop_problem *problem = NULL;
+    struct hop_schedule *copies = NULL;
+    if (!router)
+        return hop_fail_memory(diag);
+    p->copies = hop_schedule_create("ports");
+    memset(p->per_byte_s, 0, p->count * sizeof *p->per_byte_s);
+    list_copies(p, router);
+    enum hop_status status = hop_schedule_finish(p->copies, &copies, diag);
+    if (status == HOP_OK && hop_schedule_count(copies))
+        status = hop_problem_create(p->topology, copies, &options, &problem, diag);
+    if (problem)
+        status = weigh(p, problem, diag);
+    hop_problem_destroy(problem);
+    hop_schedule_destroy(copies);
+    hop_router_destroy(router);
+    return status;
+}
+
+/* What a rank sends (or is sent) by its device's own engine, ranks ascending. */
+static void add_bytes(const struct hop_schedule *exchange, bool sends, double *bytes)
+{
+    for (uint32_t i = 0; i < hop_schedule_count(exchange); i++) {
+        const struct hop_op *op = hop_schedule_op(exchange, i);
+        if (op->kind == HOP_OP_COPY && op->from.rank >= 0 && op->to.rank >= 0 && op->from.rank != op->to.rank &&
+            (op->by < 0 || op->by == op->from.rank) && hop_placeholder_host_rank(op->from.device) < 0 &&
+            hop_placeholder_host_rank(op->to.device) < 0 && !hop_device_is_host(op->from.device) &&
+            !hop_device_is_host(op->to.device))
+            bytes[sends ? op->from.rank : op->to.rank] += (double)op->bytes;
+    }
+}
+
+/* Who has most to move gets the fastest device, who has second most the second fastest; or each has its own. */
+static double least_of(double *bytes, uint32_t ranks, double *per_byte_s, uint32_t devices)
+{
+    double least_s = 0;
+    qsort(bytes, ranks, sizeof *bytes, hop_ascending_double);
+    qsort(per_byte_s, devices, sizeof *per_byte_s, hop_ascending_double);
+    for (uint32_t r = 0; r < ranks && r < devices; r++)
+        least_s = hop_max(least_s, bytes[ranks - 1 - r] * per_byte_s[r]);
+    return least_s;
+}
+
+enum hop_status hop_plan_any_way(struct hop_plan_further *f, double *least_s, struct hop_diag *diag)
+{
+    uint32_t nodes = hop_topology_node_count(f->topology), ranks = hop_schedule_ranks(f->exchange);
+    struct ports p = {.topology = f->topology};
+    *least_s = 0;
+    if (hop_topology_lacks(f->topology) || hop_schedule_queue_ready(f->exchange))
+        return HOP_OK;
+    p.devices = malloc((nodes + (size_t)1) * sizeof *p.devices);
+    p.first = malloc((nodes + (size_t)1) * sizeof *p.first);
+    p.per_byte_s = malloc((nodes + (size_t)1) * sizeof *p.per_byte_s);
+    double *bytes = malloc((ranks + (size_t)1) * sizeof *bytes);
+    enum hop_status status = p.devices && p.first && p.per_byte_s && bytes ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t n = 0; n < nodes && status == HOP_OK; n++) {
+        if (hop_node_is_device(hop_topology_node(f->topology, n)->kind))
+            p.devices[p.count++] = n;
+    }
+    for (unsigned sends = 0; sends < 2 && status == HOP_OK; sends++) {
+        p.sends = sends;
+        memset(bytes, 0, ranks * sizeof *bytes);
+        add_bytes(f->exchange, sends, bytes);
+        status = find_ports(&p, f->options, diag);
+        if (status == HOP_OK)
+            *least_s = hop_max(*least_s, least_of(bytes, ranks, p.per_byte_s, p.count));
+    }
+    free(p.devices);
+    free(p.first);
+    free(p.per_byte_s);
+    free(bytes);
+    return status;
+}
