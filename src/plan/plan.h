@@ -8,7 +8,7 @@
  *     twins      ranks that may stand for each other in the exchange (plan_twins.c)
  *     classes    placements that differ by more than symmetries of machine and exchange (plan_classes.c)
  *
- *     further    what comes after placement and order: ways and packets (plan_further.c, plan_ways.c)
+ *     further    what comes after placement and order, ways and packets (plan_whole.c, plan_ways.c)
  *
  * Few placements are all looked at, class by class (plan_exact.c); of many, what is near the best is (plan_local.c).
  */
