@@ -85,7 +85,8 @@ MAPS = [
 PLANS = [
     ["halo:2x2", "--on", "t2", "--max-nodes", "20000"],
     [HALO, "--on", "t2", "--keep", "--no-waits", "--max-nodes", "5000"],
-    ["ring:4", "--on", "dgx-1"],
+    ["ring:4", "--on", "dgx-1", "--robust"],
+    ["halo:2x2x2", "--on", "t2", "--robust", "--max-nodes", "20000"],
     ["allreduce", "--bytes", "64KiB", "-n", "4", "--on", "t2", "--max-nodes", "20000"],
 ]
 TUNED_COLLECTIVES = [

@@ -337,36 +337,6 @@ static void print_none(struct show *show, const struct hop_order_result *r)
     print_candidates(show, r);
 }
 
-/* "3.1 % (pcie)", the largest regret and its case. */
-static const char *regret_text(const struct hop_order_robust *r, double regret, uint32_t worst)
-{
-    if (regret < 1e-6)
-        return "nowhere longer than the best known";
-    return tool_text("at most %.*g %% longer than the best known (%s)", regret < 0.1 ? 2 : 3, 100 * regret,
-                     r->cases[worst].scenario.name);
-}
-
-static void print_robust(const struct show *show, const struct hop_order_robust *r)
-{
-    int width = 4;
-    for (uint32_t k = 0; k < r->case_count; k++)
-        width = (int)fmax(width, (double)strlen(r->cases[k].scenario.name));
-    fprintf(show->out, "\nleast regret over %u cases%s: %s%s\n", r->case_count,
-            r->left_out ? tool_text(" (%u more take too long)", r->left_out) : "",
-            regret_text(r, r->robust_regret, r->robust_worst),
-            r->tried_all && r->robust_regret > 1e-6 ? ", proved among orders without waits"
-            : !r->complete                          ? ", stopped before it was through"
-                                                    : "");
-    fprintf(show->out, "the best order: %s\n\n", regret_text(r, r->nominal_regret, r->nominal_worst));
-    fprintf(show->out, "%-*s %12s %12s %23s\n", width, "case", "least ms", "best ms", "least regret ms");
-    for (uint32_t k = 0; k < r->case_count; k++) {
-        const struct hop_order_case *c = &r->cases[k];
-        double least_s = c->best_s > 0 ? c->best_s : INFINITY;
-        fprintf(show->out, "%-*s %12.4f %12.4f %6.3fx %15.4f %6.3fx\n", width, c->scenario.name, c->best_s * 1e3,
-                c->nominal_s * 1e3, c->nominal_s / least_s, c->robust_s * 1e3, c->robust_s / least_s);
-    }
-}
-
 static void print_result(struct show *show, const void *result)
 {
     const struct hop_order_result *r = result;
@@ -385,7 +355,7 @@ static void print_result(struct show *show, const void *result)
         fprintf(show->out, "the best over the given order: %s\n",
                 hop_gain_words(&show->gain->range, (char[96]){0}, 96));
     if (show->robust)
-        print_robust(show, show->robust);
+        tool_print_regrets(show->out, show->robust, "order");
 }
 
 /* ---- both ---- */

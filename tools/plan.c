@@ -68,6 +68,8 @@ static const struct tool_option table[] = {
     FLAG("no-waits", 0, AT(plan_request, options.no_waits), "sources never wait for each other where they could send"),
     FLAG("allow-unclean", 0, AT(plan_request, options.allow_unclean),
          "orders that load a link above its limit count, too"),
+    FLAG("robust", 0, AT(plan_request, options.robust),
+         "also the plan of least regret over models and ranges; files get that one"),
     HEADING("How:"),
     OPTION("time-limit", 0, TIME, AT(plan_request, options.time_limit_s), "TIME",
            "stop after that, with the best so far; so do Ctrl-C and SIGTERM", .least = 1e-9),
@@ -190,10 +192,14 @@ static int run(int argc, char **argv)
     const struct hop_plan_result *result = find(&r, &input);
     plan_show(&r, &input, result);
     r.map.remark = plan_remark(result);
+    const struct hop_plan_robust *robust = result->robust;
+    if (robust)
+        r.map.remark = tool_text("of least regret, at most %.3g %% over %u cases", 100 * robust->order.robust_regret,
+                                 robust->order.case_count);
     if (result->best && r.output)
-        (void)tool_write_remarked(r.output, result->best,
+        (void)tool_write_remarked(r.output, robust ? robust->order.best : result->best,
                                   tool_text("hopcast plan %s --on %s", r.map.source, r.map.machine), r.map.remark);
-    map_write_files(&r.map, &input, result->mapping);
+    map_write_files(&r.map, &input, robust ? robust->mapping : result->mapping);
     return result->best ? TOOL_OK : TOOL_NEGATIVE;
 }
 

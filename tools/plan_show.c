@@ -104,14 +104,25 @@ static void print_algorithms(FILE *out, const struct hop_plan_result *result)
 
 static void print_ranks(FILE *out, const struct hop_plan_result *result)
 {
+    const struct hop_plan_robust *robust = result->robust && !result->robust->is_plan ? result->robust : NULL;
     uint32_t ranks = hop_placement_count(result->placement),
              shown = ranks < PLAN_RANKS_SHOWN ? ranks : PLAN_RANKS_SHOWN;
-    fprintf(out, "\n%-6s %-16s %s\n", "rank", "as given", "planned");
-    for (uint32_t r = 0; r < shown; r++)
-        fprintf(out, "%-6u %-16s %s\n", r, hop_placement_device(result->rungs[0].placement, r),
+    fprintf(out, "\n%-6s %-16s %-*s%s\n", "rank", "as given", robust ? 16 : 0, "planned",
+            robust ? " least regret" : "");
+    for (uint32_t r = 0; r < shown; r++) {
+        fprintf(out, "%-6u %-16s %-*s", r, hop_placement_device(result->rungs[0].placement, r), robust ? 16 : 0,
                 hop_placement_device(result->placement, r));
+        fprintf(out, "%s%s\n", robust ? " " : "", robust ? hop_placement_device(robust->placement, r) : "");
+    }
     if (shown < ranks)
         fprintf(out, "... %u more ranks: --placement FILE writes all\n", ranks - shown);
+}
+
+static void print_robust(FILE *out, const struct hop_plan_robust *robust)
+{
+    tool_print_regrets(out, &robust->order, "plan");
+    fprintf(out, "the plan of least regret is %s\n",
+            robust->is_plan ? "the best plan" : tool_text("that of \"%s\"", robust->name));
 }
 
 /* "of direct copies", where others were looked at. */
@@ -170,6 +181,8 @@ static void print_answer(FILE *out, const struct plan_request *request, const st
     print_ways(out, result);
     if (result->algorithm_count)
         print_algorithms(out, result);
+    if (result->robust)
+        print_robust(out, result->robust);
     if (!request->map.quiet)
         print_ranks(out, result);
     print_search(out, result);

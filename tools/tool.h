@@ -164,4 +164,7 @@ void tool_progress_end(const struct tool_progress *progress);
 bool tool_colour(FILE *stream); /* a terminal, and NO_COLOR is not set */
 unsigned tool_columns(void);    /* of the terminal, or 100 */
 
+/* What an answer of least regret and the best one (`what`: an order, a plan) take in each case. */
+void tool_print_regrets(FILE *out, const struct hop_order_robust *robust, const char *what);
+
 #endif

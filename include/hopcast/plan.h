@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 struct hop_plan_progress {
-    const char *phase; /* "order", "map", "placements", "ways" */
+    const char *phase; /* "order", "map", "placements", "ways", "least regret" */
     double value_s,
         bound_s; /* of the best plan so far, INFINITY: none; no plan takes less than the bound, 0: not known */
     double placements, closed; /* how many there are that differ by more than a symmetry, and of how many nothing better
@@ -58,6 +58,7 @@ struct hop_plan_options {
     bool (*progress)(const struct hop_plan_progress *progress, void *context);
     void *context;
     enum hop_plan_way way;
+    bool robust; /* also find the plan of least regret */
 };
 
 /* Steps from what was given to the whole plan. */
@@ -104,6 +105,17 @@ struct hop_plan_ways {
     bool taken;                  /* it is the plan */
 };
 
+/* The plan of least regret: of the steps' plans, and of the orders of least regret on their placements (hop_order_robust),
+ * the one that in no case takes much more than the best plan known there. */
+struct hop_plan_robust {
+    struct hop_order_robust order; /* cases, regrets of the plan (nominal) and of this one (robust), its schedule */
+    bool is_plan;                  /* it is the plan itself */
+    const char *name;              /* where it comes from, in words */
+    const struct hop_placement *placement;
+    const struct hop_map_result *mapping; /* as in hop_plan_result */
+    struct hop_scenarios *scenarios;      /* that the cases are of */
+};
+
 struct hop_plan_result {
     const struct hop_plan_rung
         *rungs;          /* in the order of steps; some may be left out: with keep_placement those that move */
@@ -120,6 +132,7 @@ struct hop_plan_result {
     double any_way_s; /* no plan takes less, whichever way its copies go; 0: nothing is known */
     bool proved;      /* no plan that the options allow takes less than value_s */
     struct hop_plan_ways ways;
+    const struct hop_plan_robust *robust; /* NULL: not asked for, or there is no plan */
     bool complete;       /* the search ended by itself, not by a limit or a stop */
     bool all_placements; /* the bound is about every placement; else about those kept */
     const struct hop_placement *placement;

@@ -441,6 +441,13 @@ void hop_plan_result_destroy(struct hop_plan_result *result)
         hop_gain_destroy((struct hop_gain *)result->rungs[i].gain);
     }
     hop_gain_destroy((struct hop_gain *)result->ways.gain);
+    if (result->robust) {
+        const struct hop_plan_robust *robust = result->robust;
+        hop_schedule_destroy(robust->order.best);
+        hop_placement_destroy((struct hop_placement *)robust->placement);
+        hop_map_result_destroy((struct hop_map_result *)robust->mapping);
+        hop_scenarios_destroy(robust->scenarios);
+    }
     hop_map_result_destroy((struct hop_map_result *)result->mapping);
     hop_arena_finish(&made->arena);
     free(made);

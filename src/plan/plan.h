@@ -215,7 +215,13 @@ enum hop_status hop_plan_stage(const struct hop_plan_options *options, const str
 enum hop_status hop_plan_go_further(struct hop_plan_further *further, struct hop_diag *diag);
 bool hop_plan_further_goes_on(struct hop_plan_further *further);
 double hop_plan_further_left_s(const struct hop_plan_further *further); /* 0: there is no limit of time */
+enum hop_status hop_plan_same_placement(const struct hop_placement *from, struct hop_placement **same,
+                                        struct hop_diag *diag);
+/* A placement as hop_map has it. */
+enum hop_status hop_plan_seat(const struct hop_plan_further *further, const struct hop_placement *placement,
+                              const struct hop_map_result **mapping, struct hop_diag *diag);
 enum hop_status hop_plan_ways(struct hop_plan_further *further, struct hop_diag *diag);
+enum hop_status hop_plan_robust_find(struct hop_plan_further *further, struct hop_diag *diag);
 /* No plan takes less, whichever way its copies go; 0: nothing is known. */
 enum hop_status hop_plan_any_way(struct hop_plan_further *further, double *least_s, struct hop_diag *diag);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the steps after placement and order share: the exchange with its ways, limits, progress. These steps take a tenth of
- * states and time, where there is a limit. */
+ * states and time, or with the plan of least regret half of them, where there is a limit. */
 #include "plan/plan.h"
 
 #include "base/clock.h"
 #include "schedule/schedule.h"
 
 #define FIRST_SHARE 0.9
+#define ROBUST_SHARE 0.5
 #define TELL_S 0.1
 
 void hop_plan_leave_share(struct hop_plan_options *o)
 {
-    if (o->way == HOP_PLAN_DIRECT)
-        return;
-    o->time_limit_s *= FIRST_SHARE;
-    o->max_nodes -= (uint64_t)((1 - FIRST_SHARE) * (double)o->max_nodes);
+    double share = o->robust ? ROBUST_SHARE : o->way == HOP_PLAN_DIRECT ? 1 : FIRST_SHARE;
+    o->time_limit_s *= share;
+    o->max_nodes -= (uint64_t)((1 - share) * (double)o->max_nodes);
 }
 
 double hop_plan_further_left_s(const struct hop_plan_further *f)
@@ -53,4 +53,42 @@ enum hop_status hop_plan_stage(const struct hop_plan_options *options, const str
         (void)hop_schedule_add(made, &op);
     }
     return hop_schedule_finish(made, staged, diag);
+}
+
+enum hop_status hop_plan_same_placement(const struct hop_placement *from, struct hop_placement **same,
+                                        struct hop_diag *diag)
+{
+    uint32_t ranks = hop_placement_count(from);
+    const char **devices = calloc(ranks + (size_t)1, sizeof *devices);
+    if (!devices)
+        return hop_fail_memory(diag);
+    for (uint32_t r = 0; r < ranks; r++)
+        devices[r] = hop_placement_device(from, r);
+    enum hop_status status = hop_placement_of(devices, ranks, same, diag);
+    free(devices);
+    return status;
+}
+
+enum hop_status hop_plan_seat(const struct hop_plan_further *f, const struct hop_placement *placement,
+                              const struct hop_map_result **mapping, struct hop_diag *diag)
+{
+    const struct hop_plan_options *o = f->options;
+    const struct hop_map_options options = {.metric = HOP_MAP_CONGESTION,
+                                            .exchange = f->exchange,
+                                            .models = o->models,
+                                            .start = placement,
+                                            .excluded = o->excluded,
+                                            .excluded_count = o->excluded_count,
+                                            .keep = o->keep,
+                                            .keep_count = o->keep_count,
+                                            .phases = HOP_MAP_SCORE,
+                                            .no_simulation = true,
+                                            .seed = o->seed};
+    struct hop_traffic *traffic;
+    struct hop_map_result *mapped = NULL;
+    HOP_CHECK(hop_traffic_of_schedule(f->exchange, &traffic, diag));
+    enum hop_status status = hop_map(f->topology, traffic, &options, &mapped, diag);
+    *mapping = mapped;
+    hop_traffic_destroy(traffic);
+    return status;
 }

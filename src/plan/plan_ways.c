@@ -25,20 +25,6 @@ static const struct hop_plan_rung *last_of(const struct hop_plan_further *f)
 
 /* ---- rungs ---- */
 
-static enum hop_status same_placement(const struct hop_placement *from, struct hop_placement **same,
-                                      struct hop_diag *diag)
-{
-    uint32_t ranks = hop_placement_count(from);
-    const char **devices = calloc(ranks + (size_t)1, sizeof *devices);
-    if (!devices)
-        return hop_fail_memory(diag);
-    for (uint32_t r = 0; r < ranks; r++)
-        devices[r] = hop_placement_device(from, r);
-    enum hop_status status = hop_placement_of(devices, ranks, same, diag);
-    free(devices);
-    return status;
-}
-
 /* One more rung: the schedule, if it is better than the last rung's, else that one again. */
 static enum hop_status add_rung(struct hop_plan_further *f, enum hop_plan_step step, const struct hop_schedule *better,
                                 struct hop_plan_rung like, struct hop_diag *diag)
@@ -58,7 +44,7 @@ static enum hop_status add_rung(struct hop_plan_further *f, enum hop_plan_step s
                                    .waits = from.waits,
                                    .schedule = schedule};
     made->result.rung_count++;
-    HOP_CHECK(same_placement(before->placement, &placement, diag));
+    HOP_CHECK(hop_plan_same_placement(before->placement, &placement, diag));
     rung->placement = placement;
     return hop_plan_compare(f->topology, f->options->models, made->rungs, rung, diag);
 }

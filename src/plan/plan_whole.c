@@ -12,6 +12,8 @@ enum hop_status hop_plan_go_further(struct hop_plan_further *f, struct hop_diag 
     r->ways.way = f->options->way;
     if (r->best)
         HOP_CHECK(hop_plan_ways(f, diag));
+    if (r->best && f->options->robust)
+        HOP_CHECK(hop_plan_robust_find(f, diag));
     r->complete = r->complete && !f->stopped;
     r->elapsed_s = hop_now_s() - f->begun_s;
     return HOP_OK;

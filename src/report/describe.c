@@ -244,3 +244,23 @@ uint32_t hop_timeline_inherited(const struct hop_timeline *timeline, uint32_t *f
     }
     return transfers;
 }
+
+void hop_put_robust(struct hop_buffer *out, const struct hop_order_robust *r)
+{
+    if (!r) {
+        hop_json_put(out, "\nrobust:null");
+        return;
+    }
+    hop_json_put(out,
+                 "\nrobust:{regret:%g,worst:%s,regret_of_best:%g,worst_of_best:%s,tried_all:%hhu,complete:%hhu,left_"
+                 "out:%u,cases:[",
+                 r->robust_regret, r->cases[r->robust_worst].scenario.name, r->nominal_regret,
+                 r->cases[r->nominal_worst].scenario.name, r->tried_all, r->complete, r->left_out);
+    for (uint32_t k = 0; k < r->case_count; k++) {
+        const struct hop_order_case *c = &r->cases[k];
+        hop_json_put(out, "\n  {name:%s,least_s:%g,best_s:%g,robust_s:%g}", c->scenario.name, c->best_s, c->nominal_s,
+                     c->robust_s);
+    }
+    hop_json_put(out, "],\norder:");
+    hop_json_embed(out, hop_schedule_to_json(r->best));
+}

@@ -76,28 +76,6 @@ static void put_load(struct writer *w, double fullest, const struct hop_schedule
     hop_json_put(&w->out, "]");
 }
 
-/* The order of least regret. */
-static void put_robust(struct writer *w, const struct hop_order_robust *r)
-{
-    if (!r) {
-        hop_json_put(&w->out, "\nrobust:null");
-        return;
-    }
-    hop_json_put(&w->out,
-                 "\nrobust:{regret:%g,worst:%s,regret_of_best:%g,worst_of_best:%s,tried_all:%hhu,complete:%hhu,left_"
-                 "out:%u,cases:[",
-                 r->robust_regret, r->cases[r->robust_worst].scenario.name, r->nominal_regret,
-                 r->cases[r->nominal_worst].scenario.name, r->tried_all, r->complete, r->left_out);
-    for (uint32_t k = 0; k < r->case_count; k++) {
-        const struct hop_order_case *c = &r->cases[k];
-        hop_json_put(&w->out, "\n  {name:%s,least_s:%g,best_s:%g,robust_s:%g}", c->scenario.name, c->best_s,
-                     c->nominal_s, c->robust_s);
-    }
-    hop_json_put(&w->out, "],\norder:");
-    hop_json_embed(&w->out, hop_schedule_to_json(r->best));
-    hop_json_put(&w->out, "}");
-}
-
 char *hop_order_result_to_json(const struct hop_order_report *about, const struct hop_order_result *r)
 {
     struct writer w;
@@ -120,7 +98,9 @@ char *hop_order_result_to_json(const struct hop_order_report *about, const struc
     }
     hop_json_put(&w.out, "]");
     hop_put_gain(&w.out, "by_model", about->gain);
-    put_robust(&w, about->robust);
+    hop_put_robust(&w.out, about->robust);
+    if (about->robust)
+        hop_json_put(&w.out, "}");
     return finish(&w, r->best);
 }
 

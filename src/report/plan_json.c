@@ -47,6 +47,16 @@ static void put_ways(struct hop_buffer *out, const struct hop_plan_ways *w)
     hop_json_put(out, "}");
 }
 
+static void put_robust(struct hop_buffer *out, const struct hop_plan_robust *robust)
+{
+    hop_put_robust(out, robust ? &robust->order : NULL);
+    if (!robust)
+        return;
+    hop_json_put(out, "\nfrom:%s", robust->name);
+    put_places(out, "placement", robust->placement);
+    hop_json_put(out, "}");
+}
+
 char *hop_plan_result_to_json(const struct hop_topology *topology, const char *what, const struct hop_plan_result *r)
 {
     struct hop_buffer out = {0};
@@ -64,6 +74,7 @@ char *hop_plan_result_to_json(const struct hop_topology *topology, const char *w
         put_rung(&out, &r->rungs[i]);
     hop_json_put(&out, "]");
     put_ways(&out, &r->ways);
+    put_robust(&out, r->robust);
     put_algorithms(&out, r);
     put_places(&out, "placement", r->placement);
     hop_json_put(&out,

@@ -40,6 +40,8 @@ struct hop_link_text hop_describe_link(const struct hop_topology *topology, cons
 void hop_put_gain(struct hop_buffer *out, const char *key, const struct hop_gain *gain);
 /* The same without each model's times; of no models: null. */
 void hop_put_gain_range(struct hop_buffer *out, const char *key, const struct hop_gain_range *range);
+/* Its object, to be closed by "}": an order or plan of least regret. */
+void hop_put_robust(struct hop_buffer *out, const struct hop_order_robust *robust);
 /* An object: the model of each domain by the domain's name. NULL: empty. */
 void hop_put_models(struct hop_buffer *out, const struct hop_network *network, enum hop_fidelity fidelity);
 
