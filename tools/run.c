@@ -198,6 +198,7 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
 {
     bool race;
     uint32_t needed = hop_schedule_run_ranks(r->schedule);
+    needed = needed > r->plan.definition_ranks ? needed : r->plan.definition_ranks;
     r->ranks = o->ranks ? o->ranks : needed;
     if (r->ranks == 0)
         tool_bad_usage(&tool_run, "the schedule has no operations: -n says how many ranks there are");

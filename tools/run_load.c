@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hopcast run: the topology, and the schedule that is run: read and put on devices, or made of a collective. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,8 +94,8 @@ static void make_collective(struct run_options *o, struct run_loaded *l)
     o->request.collective = &o->collective;
     o->request.plan.pipelined = true;
     o->request.plan.collective = hop_collective_name(o->collective.kind);
-    if (hop_schedule_run_ranks(l->schedule) == ranks) /* else some have nothing to do, and no buffers */
-        o->request.plan.definition = &o->collective;
+    o->request.plan.definition = &o->collective;
+    o->request.plan.definition_ranks = ranks;
 }
 
 /* ---- a schedule ---- */
@@ -131,47 +130,22 @@ static void check_source(const char *source)
     tool_fail(&tool_diag);
 }
 
-/* What `hopcast make` wrote at the head of a collective's file:
- *
- *     # reduce by binomial: 3 ranks, 1MiB, max of i32, root 2, in place
- */
-static bool parse_definition(const char *line, struct hop_collective_options *what, unsigned *ranks)
-{
-    char kind[32], size[32], rest[128], word[16] = "", type[16] = "";
-    if (sscanf(line, "# %31s by %*[^:]: %u rank%*[s,] %31[0-9kKMGTiB]%127[^\n]", kind, ranks, size, rest) != 4 ||
-        !tool_collective(kind, strlen(kind), &what->kind) ||
-        hop_parse_bytes(size, strlen(size), &what->bytes, NULL) != HOP_OK ||
-        (sscanf(rest, ", %15s of %15[a-z0-9]", word, type) != 2 && sscanf(rest, " of %15[a-z0-9]", type) != 1))
-        return false;
-    const char *root = strstr(rest, ", root ");
-    what->root = root ? (uint32_t)strtoul(root + 7, NULL, 10) : 0;
-    what->in_place = strstr(rest, ", in place") != NULL;
-    bool known = false;
-    for (unsigned t = 0; t < HOP_TYPE_COUNT; t++) {
-        if (strcmp(hop_type_name((enum hop_type)t), type) == 0) {
-            what->type = (enum hop_type)t;
-            known = true;
-        }
-    }
-    for (unsigned r = 0; r < HOP_REDUCE_COUNT; r++) {
-        if (strcmp(hop_reduce_name((enum hop_reduce)r), word) == 0)
-            what->reduce = (enum hop_reduce)r;
-    }
-    return known && what->bytes % hop_type_bytes(what->type) == 0 && what->root < *ranks;
-}
-
-/* Whatever has become of the file since, its head says what it is to do. */
+/* A schedule that says that it is a collective, as what `hopcast make` writes does, is held to it, wherever it comes from and whatever has become of it since. */
 static void find_definition(struct run_options *o, const struct run_loaded *l)
 {
     static struct hop_collective_options what;
-    char line[256];
-    unsigned ranks = 0;
-    FILE *file = *o->schedules.at[0] == 'e' ? NULL : fopen(o->schedules.at[0] + 1, "r");
-    if (file && fgets(line, sizeof line, file) && parse_definition(line, &what, &ranks) &&
-        ranks == hop_schedule_run_ranks(l->schedule))
-        o->request.plan.definition = &what;
-    if (file)
-        (void)fclose(file);
+    uint32_t ranks, has = hop_schedule_run_ranks(l->schedule);
+    if (!hop_schedule_collective(l->schedule, &what, &ranks) || what.kind == HOP_COLLECTIVE_BARRIER)
+        return;
+    if (ranks < has) {
+        (void)hop_fail(&tool_diag, HOP_ERR_INVALID,
+                       "the schedule says that it is %s among %u rank%s, and has %u\nwhat its first comment says, or "
+                       "no such comment",
+                       hop_collective_name(what.kind), ranks, ranks == 1 ? "" : "s", has);
+        tool_fail(&tool_diag);
+    }
+    o->request.plan.definition = &what;
+    o->request.plan.definition_ranks = ranks;
 }
 
 static void load_schedule(struct run_options *o, struct run_loaded *l)

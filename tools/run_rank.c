@@ -129,7 +129,7 @@ static enum hop_status save(struct hop_team *team, struct hop_program *plan, con
         char path[4096];
         uint64_t at = 0;
         if (what)
-            at = hop_definition_result(what, hop_schedule_run_ranks(r->schedule), hop_team_rank(team), &result);
+            at = hop_definition_result(what, r->plan.definition_ranks, hop_team_rank(team), &result);
         if (what && (result == 0 || strcmp(name, what->in_place ? "data" : "out") != 0))
             continue;
         (void)snprintf(path, sizeof path, "%s/rank%u.%.64s", r->save, hop_team_rank(team), name);

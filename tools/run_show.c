@@ -128,7 +128,7 @@ static bool as_written(const struct run_request *r)
 /* Whether results were compared with what the collective is defined to give, too. */
 static bool is_defined(const struct run_request *r)
 {
-    return r->plan.definition && hop_definition_is_exact(r->plan.definition, hop_schedule_run_ranks(r->schedule));
+    return r->plan.definition && hop_definition_is_exact(r->plan.definition, r->plan.definition_ranks);
 }
 
 static void show_table(const struct run_request *r, const struct run_result *result)

@@ -152,6 +152,7 @@ struct hop_program_options {
     const struct hop_collective_options
         *definition; /* what the schedule is to be: its buffers are as long as MPI's, and
                                                       * checking compares with what that gives, too; NULL: unknown */
+    uint32_t definition_ranks; /* that it is among; 0: those of the schedule. Some may have nothing to do in it */
 };
 
 /* Every rank of the team calls it with the same schedule and options, which must outlive the program; options may be

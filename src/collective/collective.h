@@ -54,7 +54,16 @@ static inline bool hop_collective_reduces(enum hop_collective_kind kind)
 {
     return kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
 }
+/* Whether one rank is the root of it. */
+static inline bool hop_collective_is_rooted(enum hop_collective_kind kind)
+{
+    return kind == HOP_COLLECTIVE_BROADCAST || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_GATHER ||
+           kind == HOP_COLLECTIVE_SCATTER;
+}
 /* The names of all, commas between; returns text. */
 const char *hop_collective_list(enum hop_collective_kind kind, char *text, size_t size);
+/* collective_says.c: puts at the head of a schedule what it is, for hop_schedule_collective. */
+void hop_collective_say(struct hop_schedule *schedule, uint32_t ranks, const struct hop_collective_options *options,
+                        const char *name);
 
 #endif

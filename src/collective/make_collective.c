@@ -16,12 +16,6 @@ enum { SMALL_BYTES = 64 << 10 }; /* below it rounds count more than bytes: doubl
 
 /* ---- devices and nodes ---- */
 
-static bool is_rooted(enum hop_collective_kind kind)
-{
-    return kind == HOP_COLLECTIVE_BROADCAST || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_GATHER ||
-           kind == HOP_COLLECTIVE_SCATTER;
-}
-
 /* A number for each text's first `length(text)` bytes: that of the first rank that has it. */
 static enum hop_status number_nodes(const struct hop_ranks *ranks, const uint32_t *nodes, struct hop_arena *arena,
                                     uint32_t *number, struct hop_diag *diag)
@@ -188,7 +182,7 @@ static enum hop_status check_options(const struct hop_ranks *ranks, const struct
     if ((unsigned)options->kind >= HOP_COLLECTIVE_COUNT || (unsigned)options->reduce >= HOP_REDUCE_COUNT ||
         (unsigned)options->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind, operator or type");
-    if (is_rooted(options->kind) && options->root >= ranks->count)
+    if (hop_collective_is_rooted(options->kind) && options->root >= ranks->count)
         return hop_fail(diag, HOP_ERR_INVALID, "the root %u is no rank\na rank from 0 to %u", options->root,
                         ranks->count - 1);
     if (options->kind != HOP_COLLECTIVE_BARRIER && options->bytes % hop_type_bytes(options->type) != 0)
@@ -206,31 +200,6 @@ static void name_levels(const struct hop_levels *levels, char *name, size_t size
             (size_t)snprintf(name + used, size - used, "%s%s", l ? "-" : "", hop_algorithm_name(levels->algorithm[l]));
 }
 
-static void describe(struct hop_schedule *schedule, const struct hop_ranks *ranks,
-                     const struct hop_collective_options *options, const char *name)
-{
-    char bytes[32], extra[160] = "", segment[32];
-    const char *plural = ranks->count == 1 ? "" : "s";
-    enum hop_collective_kind kind = options->kind;
-    size_t used = 0;
-    if (kind == HOP_COLLECTIVE_BARRIER) {
-        hop_schedule_add_comment(schedule, "barrier by %s: %u rank%s", name, ranks->count, plural);
-        return;
-    }
-    if (hop_collective_reduces(kind))
-        used += (size_t)snprintf(extra, sizeof extra, ", %s", hop_reduce_name(options->reduce));
-    used += (size_t)snprintf(extra + used, sizeof extra - used, " of %s", hop_type_name(options->type));
-    if (is_rooted(kind))
-        used += (size_t)snprintf(extra + used, sizeof extra - used, ", root %u", options->root);
-    if (options->in_place)
-        used += (size_t)snprintf(extra + used, sizeof extra - used, ", in place");
-    if (options->segment_bytes)
-        (void)snprintf(extra + used, sizeof extra - used, ", segments of %s",
-                       hop_format_bytes(options->segment_bytes, segment, sizeof segment));
-    hop_schedule_add_comment(schedule, "%s by %s: %u rank%s, %s%s", hop_collective_name(kind), name, ranks->count,
-                             plural, hop_format_bytes(options->bytes, bytes, sizeof bytes), extra);
-}
-
 static void make(struct hop_moves *moves, const struct hop_collective_options *options, const struct hop_levels *levels)
 {
     struct hop_job job, flags;
@@ -239,7 +208,7 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
     bool barrier = kind == HOP_COLLECTIVE_BARRIER;
     if (barrier)
         moves->width = 1, bytes = 0;
-    if (!hop_job_begin(&job, moves, kind, bytes, is_rooted(kind) ? options->root : 0, options->in_place))
+    if (!hop_job_begin(&job, moves, kind, bytes, hop_collective_is_rooted(kind) ? options->root : 0, options->in_place))
         return;
     job.segment = options->segment_bytes / width + (options->segment_bytes % width != 0);
     if (job.n == 1) {
@@ -342,7 +311,7 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
     struct hop_levels levels = {0};
     hop_moves_begin_schedule(&moves, made, ranks, options->reduce, options->type, options->in_place, diag);
     enum hop_status status = find_levels(ranks, options, &moves, &levels, diag);
-    describe(made, ranks, options, size.by);
+    hop_collective_say(made, ranks->count, options, size.by);
     if (status == HOP_OK) {
         make(&moves, options, &levels);
         status = moves.failure.status;

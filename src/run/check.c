@@ -136,7 +136,7 @@ static enum hop_status make_reference(struct hop_program *program, uint64_t seed
         if (status == HOP_OK)
             status = interpret(program, start, shared->memory, diag);
         if (status == HOP_OK && program->options.definition && team->rank == 0 &&
-            hop_definition_is_exact(program->options.definition, layout->ranks))
+            hop_definition_is_exact(program->options.definition, hop_definition_ranks(program)))
             status = hop_definition_check(program, seed, start, shared->memory, wrong, diag);
     }
     return status == HOP_OK ? hop_team_share(team, shared, diag) : status;

@@ -2,10 +2,7 @@
 /* Definitions of collectives: see definition.h. */
 #include "run/definition.h"
 
-bool hop_definition_reduces(enum hop_collective_kind kind)
-{
-    return kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
-}
+#include "collective/collective.h"
 
 /* ---- sizes ---- */
 
@@ -64,12 +61,12 @@ uint64_t hop_definition_input(const struct hop_collective_options *what, uint32_
     return what->in_place && apart ? what->bytes * rank : 0;
 }
 
-void hop_definition_extend(struct hop_layout *layout, const struct hop_collective_options *what)
+void hop_definition_extend(struct hop_layout *layout, const struct hop_collective_options *what, uint32_t ranks)
 {
     for (uint32_t b = 0; b < layout->buffer_count; b++) {
         struct hop_run_buffer *buffer = &layout->buffers[b];
         uint64_t in, out, end = hop_definition_input(what, buffer->rank, &in) + in;
-        uint64_t result = hop_definition_result(what, layout->ranks, buffer->rank, &out) + out, least = 0;
+        uint64_t result = hop_definition_result(what, ranks, buffer->rank, &out) + out, least = 0;
         if (strcmp(buffer->name, "data") == 0)
             least = end > result ? end : result;
         else if (strcmp(buffer->name, "in") == 0)
@@ -85,7 +82,7 @@ bool hop_definition_is_exact(const struct hop_collective_options *what, uint32_t
 {
     static const unsigned bits[] = {[HOP_TYPE_F64] = 53, [HOP_TYPE_F32] = 24, [HOP_TYPE_F16] = 11,
                                     [HOP_TYPE_BF16] = 8, [HOP_TYPE_I32] = 64, [HOP_TYPE_I64] = 64};
-    if (!hop_definition_reduces(what->kind) || what->reduce == HOP_REDUCE_MIN || what->reduce == HOP_REDUCE_MAX ||
+    if (!hop_collective_reduces(what->kind) || what->reduce == HOP_REDUCE_MIN || what->reduce == HOP_REDUCE_MAX ||
         bits[what->type] == 64)
         return true;
     return what->reduce == HOP_REDUCE_SUM ? 4.0 * ranks <= (double)(UINT64_C(1) << bits[what->type])

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results beside the definition of their collective: see definition.h. */
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "collective/collective.h"
 #include "run/definition.h"
 
 enum { PIECE = 1 << 18 }; /* bytes; a multiple of every element */
@@ -16,25 +18,56 @@ struct checking {
     char *wanted, *more; /* PIECE bytes each */
 };
 
+/* An element as a number, or its bits where C has no such type. */
+static const char *show_element(enum hop_type type, const char *bytes, char *text, size_t size)
+{
+    union {
+        double f64;
+        float f32;
+        int32_t i32;
+        int64_t i64;
+        uint16_t bits;
+    } value;
+    memcpy(&value, bytes, hop_type_bytes(type));
+    if (type == HOP_TYPE_F64 || type == HOP_TYPE_F32)
+        (void)snprintf(text, size, "%g", type == HOP_TYPE_F64 ? value.f64 : (double)value.f32);
+    else if (type == HOP_TYPE_I32 || type == HOP_TYPE_I64)
+        (void)snprintf(text, size, "%" PRId64, type == HOP_TYPE_I64 ? value.i64 : (int64_t)value.i32);
+    else
+        (void)snprintf(text, size, "0x%04x", value.bits);
+    return text;
+}
+
+/* The first wrong one: of that rank's result, whose bytes from `at` on stand at `has` (NULL: there is no such buffer). */
+static void tell(const struct checking *c, uint32_t rank, uint64_t at, const char *name, const char *has,
+                 const char *wanted)
+{
+    enum hop_type type = c->what->type;
+    char it[32] = "nothing", other[32];
+    (void)hop_fail(c->diag, HOP_ERR_INVALID,
+                   "the schedule is no %s: it leaves %s in element %" PRIu64 " of rank %u's %s\n%s",
+                   hop_collective_name(c->what->kind), has ? show_element(type, has, it, sizeof it) : it,
+                   at / hop_type_bytes(type), rank, name, show_element(type, wanted, other, sizeof other));
+}
+
 static void compare(struct checking *c, uint32_t rank, uint64_t at, const char *wanted, uint64_t bytes)
 {
     const struct hop_layout *layout = &c->program->layout;
     const char *name = c->what->in_place ? "data" : "out", *has = NULL;
+    uint64_t width = hop_type_bytes(c->what->type);
     uint32_t b = 0;
     while (b < layout->buffer_count && !(layout->buffers[b].rank == rank && strcmp(layout->buffers[b].name, name) == 0))
         b++;
     if (b < layout->buffer_count && at + bytes <= layout->buffers[b].bytes)
         has = c->memory + c->start[b] + at;
-    else if (c->what->in_place && layout->ranks <= 1)
+    else if (c->what->in_place && hop_definition_ranks(c->program) <= 1)
         return; /* nothing moves: it stays where it is */
     for (uint64_t i = 0; i < bytes; i++) {
         if (has && has[i] == wanted[i])
             continue;
+        uint64_t first = i - (at + i) % width;
         if ((*c->wrong)++ == 0)
-            (void)hop_fail(c->diag, HOP_ERR_INVALID,
-                           "the schedule is no %s: it leaves 0x%02x in byte %" PRIu64 " of rank %u's %s\n0x%02x",
-                           hop_collective_name(c->what->kind), has ? (unsigned char)has[i] : 0, at + i, rank, name,
-                           (unsigned char)wanted[i]);
+            tell(c, rank, at + first, name, has ? has + first : NULL, wanted + first);
     }
     hop_team_beat(c->program->team);
 }
@@ -68,7 +101,7 @@ static enum hop_status combine(struct checking *c, uint64_t at, uint64_t bytes)
                                       .output_count = 1,
                                       .count = bytes / hop_type_bytes(c->what->type)};
     make_input(c, 0, at, bytes, c->wanted);
-    for (uint32_t r = 1; r < c->program->layout.ranks; r++) {
+    for (uint32_t r = 1; r < hop_definition_ranks(c->program); r++) {
         make_input(c, r, at, bytes, c->more);
         HOP_CHECK(hop_reduce_on_host(&add, c->diag));
         hop_team_beat(c->program->team);
@@ -78,7 +111,7 @@ static enum hop_status combine(struct checking *c, uint64_t at, uint64_t bytes)
 
 static enum hop_status check_reduced(struct checking *c)
 {
-    uint32_t ranks = c->program->layout.ranks;
+    uint32_t ranks = hop_definition_ranks(c->program);
     for (uint64_t at = 0, piece; at < c->what->bytes; at += piece) {
         piece = c->what->bytes - at < PIECE ? c->what->bytes - at : PIECE;
         HOP_CHECK(combine(c, at, piece));
@@ -96,7 +129,7 @@ static enum hop_status check_reduced(struct checking *c)
 
 static void check_all_moved(struct checking *c)
 {
-    uint32_t ranks = c->program->layout.ranks;
+    uint32_t ranks = hop_definition_ranks(c->program);
     for (uint32_t r = 0; r < ranks; r++) {
         uint64_t bytes, at = hop_definition_result(c->what, ranks, r, &bytes), part = bytes / ranks;
         if (c->what->kind == HOP_COLLECTIVE_BROADCAST || c->what->kind == HOP_COLLECTIVE_SCATTER)
@@ -115,7 +148,7 @@ enum hop_status hop_definition_check(struct hop_program *program, uint64_t seed,
     const struct hop_collective_options *what = program->options.definition;
     struct checking c = {program, what, seed, wrong, start, memory, diag, malloc(PIECE), malloc(PIECE)};
     enum hop_status status = c.wanted && c.more ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK && hop_definition_reduces(what->kind))
+    if (status == HOP_OK && hop_collective_reduces(what->kind))
         status = check_reduced(&c);
     else if (status == HOP_OK)
         check_all_moved(&c);

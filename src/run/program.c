@@ -70,6 +70,8 @@ static double longest_pause_s(const struct hop_program *program)
     return (pause_s + bytes / SLOWEST) * slower;
 }
 
+#define DEFINED_MOST ((uint64_t)1 << 46) /* bytes, as of a layout */
+
 static void build(struct hop_program *program)
 {
     struct hop_team *team = program->team;
@@ -80,8 +82,12 @@ static void build(struct hop_program *program)
         (void)HOP_TRY(program, hop_fail(diag, HOP_ERR_INVALID,
                                         "the schedule has %u ranks, the team %u\nat least as many processes as ranks",
                                         program->layout.ranks, team->size));
-    if (hop_program_is_fine(program) && program->options.definition) {
-        hop_definition_extend(&program->layout, program->options.definition);
+    const struct hop_collective_options *what = program->options.definition;
+    if (what && hop_program_is_fine(program) && what->bytes > DEFINED_MOST / (hop_definition_ranks(program) + 1))
+        (void)HOP_TRY(program, hop_fail(diag, HOP_ERR_LIMIT, "a rank of %s would have more than 64 TiB",
+                                        hop_collective_name(what->kind)));
+    if (hop_program_is_fine(program) && what) {
+        hop_definition_extend(&program->layout, what, hop_definition_ranks(program));
         (void)HOP_TRY(program, hop_layout_arrange(&program->layout, program->options.pipelined ? 2 : 1, diag));
     }
     (void)HOP_TRY(program, hop_layout_place(&program->layout, team->node_of, diag));

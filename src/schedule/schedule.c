@@ -412,6 +412,24 @@ void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready)
         schedule->queue_ready = ready;
 }
 
+void hop_schedule_keep_comment(struct hop_schedule *schedule, const char *text, size_t length)
+{
+    for (; length > 0 && (unsigned char)*text <= ' '; length--)
+        text++;
+    while (length > 0 && (unsigned char)text[length - 1] <= ' ')
+        length--;
+    char *kept = length > 0 && length <= HOP_COMMENT_LIMIT && schedule->comment_count < HOP_COMMENTS_KEPT
+                     ? hop_arena_string(&schedule->arena, text, length)
+                     : NULL;
+    for (size_t i = 0, step; kept && i < length; i += step) {
+        step = hop_text_utf8(kept + i);
+        if (step == 0 || (unsigned char)kept[i] < ' ' || kept[i] == 0x7f)
+            return;
+    }
+    if (kept)
+        hop_schedule_add_comment(schedule, "%s", kept);
+}
+
 void hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...)
 {
     char text[512];

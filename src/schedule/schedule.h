@@ -12,6 +12,8 @@
 #define HOP_OP_MEMORY 400u /* bytes that one takes, about: 3.1 million of a ring among 1,024 ranks 375 each */
 #define HOP_PLACE_RANK_LIMIT 999999999 /* nine digits: what a place can say */
 #define HOP_OP_NAME_LIMIT 127u         /* bytes of an operation's name */
+#define HOP_COMMENT_LIMIT 400u         /* bytes of a comment that is kept, */
+#define HOP_COMMENTS_KEPT 16u          /* and how many are */
 #define HOP_PACKET_LIMIT (1u << 20)    /* packets of one staged copy */
 
 /* Told before it is made: refused are more operations than the limit (HOP_OP_LIMIT or less), and than memory has room
@@ -46,6 +48,9 @@ struct hop_schedule {
     const char **comments;
     uint32_t comment_count;
 };
+
+/* A comment at the head of what is read, without blanks around it; one that is empty, too long or no text is left out. */
+void hop_schedule_keep_comment(struct hop_schedule *schedule, const char *text, size_t length);
 
 /* place.c. The place's strings are copied into the arena; the diagnostic's place stays empty. */
 enum hop_status hop_place_parse(const char *text, size_t length, struct hop_place *place, struct hop_arena *arena,

@@ -242,11 +242,22 @@ static void read_operations(struct reader *r, const struct hop_json *at)
     }
 }
 
+static void read_comments(struct reader *r, const struct hop_json *at)
+{
+    size_t count = at->value ? hop_json_array(at, 0) : 0;
+    for (size_t i = 0; i < count && i < HOP_COMMENTS_KEPT; i++) {
+        const struct hop_json comment = hop_json_element(at, i);
+        const char *text = hop_json_name(&comment);
+        if (text)
+            hop_schedule_keep_comment(r->schedule, text, strlen(text));
+    }
+}
+
 static void read_document(struct reader *r, const struct hop_json *document)
 {
-    enum { FORMAT, NAME, QUEUE, OPERATIONS, MEMBERS };
+    enum { FORMAT, NAME, COMMENTS, QUEUE, OPERATIONS, MEMBERS };
     static const struct hop_json_key keys[MEMBERS] = {
-        {"hopcast_schedule", true}, {"name", false}, {"queue", false}, {"operations", true}};
+        {"hopcast_schedule", true}, {"name", false}, {"comments", false}, {"queue", false}, {"operations", true}};
     struct hop_json m[MEMBERS];
     hop_json_check_format(document, keys[FORMAT].name, VERSION);
     hop_json_object(document, keys, MEMBERS, m);
@@ -262,6 +273,7 @@ static void read_document(struct reader *r, const struct hop_json *document)
         return;
     }
     hop_schedule_set_queue_ready(r->schedule, queue != 0);
+    read_comments(r, &m[COMMENTS]);
     read_operations(r, &m[OPERATIONS]);
 }
 
@@ -376,6 +388,10 @@ char *hop_schedule_to_json(const struct hop_schedule *schedule)
     struct hop_buffer out = {0};
     uint32_t count = hop_schedule_count(schedule);
     hop_json_put(&out, "{\n  hopcast_schedule: %d,\n  name: %s", VERSION, hop_schedule_name(schedule));
+    for (uint32_t i = 0; i < schedule->comment_count; i++)
+        hop_json_put(&out, i ? "\n    %s" : "\n  comments: [\n    %s", schedule->comments[i]);
+    if (schedule->comment_count > 0)
+        hop_json_put(&out, "\n  ]");
     if (hop_schedule_queue_ready(schedule))
         hop_json_put(&out, "\n  queue: %s", "ready");
     hop_json_put(&out, "\n  operations: [");

@@ -571,10 +571,14 @@ struct hop_schedule *hop_schedule_read_text(const struct hop_source *source)
         return NULL;
     r.failure = &r.schedule->failure;
     const char *end = source->text + source->size;
+    bool head = true; /* only comments until now: these are kept */
     for (const char *at = source->text; at < end && is_fine(&r);) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         r.line++;
-        read_statements(&r, at, newline ? newline : end);
+        head = head && *at == '#';
+        if (head)
+            hop_schedule_keep_comment(r.schedule, at + 1, (size_t)(stop - at - 1));
+        read_statements(&r, at, stop);
         at = newline ? newline + 1 : end;
     }
     if (is_fine(&r))

@@ -3,6 +3,7 @@
  */
 #include "fuzz.h"
 
+#include "hopcast/collective.h"
 #include "hopcast/schedule.h"
 
 #include <string.h>
@@ -35,6 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(diag.what[0] && diag.place[0]);
         return 0;
     }
+    struct hop_collective_options says;
+    uint32_t ranks;
+    MUST(!hop_schedule_collective(schedule, &says, &ranks) || says.root < ranks);
     char *text = hop_schedule_to_text(schedule);
     MUST(text);
     check_same(text, hop_schedule_to_text(schedule));
