@@ -150,8 +150,9 @@ static void read_piece(struct hop_fabric_maker *maker, const char *piece, bool f
 {
     char name[48];
     const char *equals = strchr(piece, '=');
-    if (!equals && first && maker->generator->has_shape && strlen(piece) < sizeof maker->shape) {
-        (void)snprintf(maker->shape, sizeof maker->shape, "%s", piece);
+    size_t size = strlen(piece) + 1;
+    if (!equals && first && maker->generator->has_shape && size <= sizeof maker->shape) {
+        memcpy(maker->shape, piece, size);
         return;
     }
     if (!equals) {
