@@ -64,7 +64,7 @@ static void print_metrics(FILE *out, const struct hop_map_result *result)
  * say together. */
 static void print_exchange(FILE *out, const struct hop_map_result *result, const struct hop_order_result *order)
 {
-    char words[96];
+    char words[112];
     double after_s = result->after.metric[HOP_MAP_SIMULATED];
     if (order && isfinite(order->value_s)) {
         double given_s = order->candidates[0].makespan_s;

@@ -353,7 +353,7 @@ static void print_result(struct show *show, const void *result)
     print_candidates(show, r);
     if (show->gain)
         fprintf(show->out, "the best over the given order: %s\n",
-                hop_gain_words(&show->gain->range, (char[96]){0}, 96));
+                hop_gain_words(&show->gain->range, (char[112]){0}, 112));
     if (show->robust)
         tool_print_regrets(show->out, show->robust, "order");
 }

@@ -10,7 +10,7 @@ enum { PLAN_RANKS_SHOWN = 64 };
 
 static void print_ladder(FILE *out, const struct hop_plan_result *result)
 {
-    char words[96];
+    char words[112];
     double given_s = result->rungs[0].value_s;
     fprintf(out, "%-29s %12s %8s  %s\n", "step", "time", "gain", "by all models that apply");
     for (uint32_t i = 0; i < result->rung_count; i++) {
@@ -59,7 +59,7 @@ static void print_ways(FILE *out, const struct hop_plan_result *result)
 {
     const struct hop_plan_ways *w = &result->ways;
     const struct hop_plan_rung *whole = rung_of(result, HOP_PLAN_WAYS), *packets = rung_of(result, HOP_PLAN_PACKETS);
-    char words[96];
+    char words[112];
     if (!packets || !isfinite(result->value_s))
         return;
     double value_s = result->rungs[result->rung_count - 1].value_s;

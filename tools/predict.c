@@ -56,7 +56,8 @@ static const struct tool_option table[] = {
     SHARED(collective, AT(request, collective)),
     SHARED(sources_unlimited, AT(request, sources_unlimited)),
     OPTION("range", 0, CHOICE, AT(request, ranges), NULL,
-           "quick (the default): the range of the makespan by ranges of parameters and by other models, as far as that "
+           "quick (the default): the range of the makespan, or of the gain of one schedule over another, by ranges of "
+           "parameters and by other models, as far as that "
            "takes some tenths of a second; all: whatever it takes; none",
            .choices = "quick all none"),
     SHARED(gantt, AT(request, gantt), .excludes = "json explain"),
@@ -80,6 +81,12 @@ struct inputs {
     struct hop_topology *topologies[CASE_LIMIT];
     struct tool_map map;
 };
+
+/* Of ranges, as hop_uncertainty_options and hop_gain_options take it. */
+static uint64_t effort_of(const struct request *r)
+{
+    return r->ranges == RANGES_ALL ? UINT64_MAX : 0;
+}
 
 static struct prediction predict(const struct request *r, const struct inputs *in, uint32_t topology, uint32_t model,
                                  uint32_t schedule)
@@ -108,8 +115,7 @@ static struct prediction predict(const struct request *r, const struct inputs *i
     tool_progress_end(&progress);
     tool_try(done);
     (void)tool_have(p.timeline);
-    const struct hop_uncertainty_options scope = {.simulate = &options,
-                                                  .max_effort = r->ranges == RANGES_ALL ? UINT64_MAX : 0};
+    const struct hop_uncertainty_options scope = {.simulate = &options, .max_effort = effort_of(r)};
     bool one = r->schedules.count * r->topologies.count == 1 && r->models.count <= 1;
     if (one && r->ranges != RANGES_NONE && !r->explain && !r->gantt)
         tool_try(hop_uncertainty_find(p.timeline, &scope, &p.range, &tool_diag));
@@ -172,7 +178,7 @@ static int run(int argc, char **argv)
     if (count == 1)
         show_one(&r, &cases[0]);
     else
-        predict_show_side_by_side(cases, count);
+        predict_show_side_by_side(cases, count, r.ranges != RANGES_NONE, effort_of(&r));
     return TOOL_OK;
 }
 

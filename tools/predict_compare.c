@@ -49,22 +49,22 @@ static uint32_t print_operations(const struct prediction *cases, uint32_t count,
 }
 
 /* Where cases differ by their schedules alone: whether the later one is faster whatever else may hold. */
-static void print_gains(const struct prediction *cases, uint32_t count)
+static void print_gains(const struct prediction *cases, uint32_t count, uint64_t max_effort)
 {
     for (uint32_t i = 1; i < count; i++) {
-        const struct hop_gain_options options = {.network = cases[0].network};
+        const struct hop_gain_options options = {.network = cases[0].network, .max_effort = max_effort};
         struct hop_gain *gain;
         if (cases[i].topology != cases[0].topology || cases[i].models != cases[0].models ||
             cases[i].fidelity == HOP_FIDELITY_PACKET || cases[i].sources_unlimited)
             continue;
         if (hop_gain_find(cases[0].topology, cases[0].schedule, cases[i].schedule, &options, &gain, NULL) != HOP_OK)
             continue;
-        printf("%c beside A: %s\n", (char)('A' + i % 26), hop_gain_words(&gain->range, (char[96]){0}, 96));
+        printf("%c beside A: %s\n", (char)('A' + i % 26), hop_gain_words(&gain->range, (char[112]){0}, 112));
         hop_gain_destroy(gain);
     }
 }
 
-void predict_show_side_by_side(const struct prediction *cases, uint32_t count)
+void predict_show_side_by_side(const struct prediction *cases, uint32_t count, bool ranges, uint64_t max_effort)
 {
     double *values = tool_alloc(count, sizeof *values), longest_s = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -78,7 +78,8 @@ void predict_show_side_by_side(const struct prediction *cases, uint32_t count)
         values[i] = hop_timeline_makespan_s(cases[i].timeline);
         longest_s = fmax(longest_s, values[i]);
     }
-    print_gains(cases, count);
+    if (ranges)
+        print_gains(cases, count, max_effort);
     struct time_unit unit = predict_unit(longest_s);
     char title[24];
     (void)snprintf(title, sizeof title, "end in %s", unit.name);

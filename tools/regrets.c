@@ -17,6 +17,9 @@ static const char *regret_text(const struct hop_order_robust *r, double regret, 
 void tool_print_regrets(FILE *out, const struct hop_order_robust *r, const char *what)
 {
     int width = 4;
+    uint32_t proved = 0;
+    for (uint32_t k = 0; k < r->case_count; k++)
+        proved += r->cases[k].proved;
     for (uint32_t k = 0; k < r->case_count; k++)
         width = (int)fmax(width, (double)strlen(r->cases[k].scenario.name));
     fprintf(out, "\nleast regret over %u cases%s: %s%s\n", r->case_count,
@@ -25,7 +28,11 @@ void tool_print_regrets(FILE *out, const struct hop_order_robust *r, const char 
             r->tried_all && r->robust_regret > 1e-6 ? ", proved among orders without waits"
             : !r->complete                          ? ", stopped before it was through"
                                                     : "");
-    fprintf(out, "the best %s: %s\n\n", what, regret_text(r, r->nominal_regret, r->nominal_worst));
+    fprintf(out, "the best %s: %s\n", what, regret_text(r, r->nominal_regret, r->nominal_worst));
+    if (proved < r->case_count)
+        fprintf(out, "what is least is proved in %u of the cases; in the others %s %s may take less, and regrets be larger\n",
+                proved, strchr("aeiou", what[0]) ? "an" : "a", what);
+    fprintf(out, "\n");
     fprintf(out, "%-*s %12s %12s %23s\n", width, "case", "least ms", "best ms", "least regret ms");
     for (uint32_t k = 0; k < r->case_count; k++) {
         const struct hop_order_case *c = &r->cases[k];

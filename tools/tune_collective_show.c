@@ -153,7 +153,7 @@ static void print_why(const struct hop_network *network, const struct hop_tuned_
         printf("; lost most to: %s", hop_rule_text(size->rule));
     if (size->gain.models)
         printf("\n%10sover %s: %s", "", tuned->candidates[size->second].algorithm,
-               hop_gain_words(&size->gain, (char[96]){0}, 96));
+               hop_gain_words(&size->gain, (char[112]){0}, 112));
 }
 
 static void print_spans(const struct hop_network *network, const struct hop_tuned_collective *tuned)

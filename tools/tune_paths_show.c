@@ -127,7 +127,7 @@ static void print_case(const struct tune_case *c)
            isnan(mix->direct_s) ? "-" : tool_text("%.2f", mix->direct_s / mix->mix_s), mix->staged_count,
            mix->exact ? "exact" : "searched");
     if (mix->gain)
-        printf("  over all direct: %s\n", hop_gain_words(&mix->gain->range, (char[96]){0}, 96));
+        printf("  over all direct: %s\n", hop_gain_words(&mix->gain->range, (char[112]){0}, 112));
     if (!mix->gain || mix->gain->range.verdict != HOP_GAIN_UNSURE)
         print_names(c);
 }

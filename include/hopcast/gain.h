@@ -51,7 +51,7 @@ struct hop_gain_options {
     size_t size;         /* see hop_version */
     const char *models;  /* of the first case, as hop_network_create takes it; NULL: the defaults */
     const struct hop_network *network; /* in their place: a network of the topology, ruled as the first case is to be */
-    uint64_t max_effort;               /* see hop_scenario_options; the operations are those of both schedules */
+    uint64_t max_effort; /* see hop_scenario_options; the operations are those of both schedules; 0: 600,000 */
     /* What is compared of a timeline, in seconds; NULL: its makespan. */
     double (*value_s)(const struct hop_timeline *timeline, void *context);
     void *context;
@@ -69,7 +69,7 @@ HOP_API void hop_gain_destroy(struct hop_gain *gain); /* NULL is allowed */
 HOP_API struct hop_gain_range hop_gain_alone(double before_s, double after_s);
 
 /* In words: "1.20 to 1.43 times as fast, by 4 models", "perhaps 1.00 to 1.43 times as fast, by 4 models", "no reliable
- * gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges". Returns text, cut where it does not fit into `size` (96 hold all). */
+ * gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges". Returns text, cut where it does not fit into `size` 112 hold all. */
 HOP_API const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_t size);
 /* "faster", "maybe", "equal", "slower", "unsure" */
 HOP_API const char *hop_gain_verdict_name(enum hop_gain_verdict verdict);

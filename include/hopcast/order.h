@@ -106,6 +106,7 @@ HOP_API void hop_order_result_destroy(struct hop_order_result *result); /* NULL 
 struct hop_order_case {
     struct hop_scenario scenario;
     double best_s;              /* the least that any order was found to take, clean ones if only they count */
+    bool proved; /* no order takes less than best_s; else it is the best that was found, and regrets may be larger */
     double nominal_s, robust_s; /* the best order for the machine as told, and the one of least regret */
 };
 

@@ -7,6 +7,8 @@
 
 #include "base/base.h"
 
+enum { EFFORT = 600000 }; /* some tenths of a second, too: only ends are simulated */
+
 struct whole {
     struct hop_gain gain; /* what the caller sees; first */
     struct hop_scenarios *scenarios;
@@ -154,6 +156,7 @@ enum hop_status hop_gain_find(const struct hop_topology *topology, const struct 
     struct hop_gain_options own = {0};
     struct hop_network *network;
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    own.max_effort = own.max_effort ? own.max_effort : EFFORT;
     HOP_CHECK(first_network(topology, &own, &network, diag));
     struct whole *w = calloc(1, sizeof *w);
     struct asking a = {.schedules = {before, after}, .options = &own, .whole = w};
@@ -198,12 +201,15 @@ const char *hop_gain_verdict_name(enum hop_gain_verdict verdict)
 const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_t size)
 {
     char factors[48], by[80], over[48] = "";
+    int used = 0;
     if (range->high - range->low < HOP_GAIN_SAME)
         (void)snprintf(factors, sizeof factors, "%.2f", range->low);
     else
         (void)snprintf(factors, sizeof factors, "%.2f to %.2f", range->low, range->high);
     if (range->ranges > 0)
-        (void)snprintf(over, sizeof over, " over %u range%s", range->ranges, range->ranges > 1 ? "s" : "");
+        used = snprintf(over, sizeof over, " over %u range%s", range->ranges, range->ranges > 1 ? "s" : "");
+    if (range->ranges > 0 && range->left_out > 0)
+        (void)snprintf(over + used, sizeof over - (size_t)used, ", %u not tried", range->left_out);
     else if (range->left_out > 0)
         (void)snprintf(over, sizeof over, ", ranges not tried");
     if (range->models == 1)

@@ -27,6 +27,7 @@ struct hop_order_robust_case {
     struct hop_problem *problem;
     struct hop_sets *sets;
     double best_s;
+    bool proved; /* of it */
 };
 
 struct robust {
@@ -250,11 +251,12 @@ static enum hop_status take(struct robustness *r, const struct hop_sequence *seq
                             struct hop_diag *diag)
 {
     uint32_t worst;
-    HOP_CHECK(judge(r, sequence, limit, regret, &worst, diag));
+    HOP_CHECK(
+        judge(r, sequence, hop_max(limit, r->regret), regret, &worst, diag)); /* above that it is not its largest */
     bool moved = r->moved;
     HOP_CHECK(judge_anew(r, diag));
     if (moved)
-        HOP_CHECK(judge(r, sequence, limit, regret, &worst, diag));
+        HOP_CHECK(judge(r, sequence, hop_max(limit, r->regret), regret, &worst, diag));
     if (*regret < r->regret * (1 - NOTHING)) {
         r->regret = *regret;
         hop_sequence_copy(r->cases[0].problem, sequence, &r->best);
@@ -286,6 +288,7 @@ static enum hop_status search_case(struct robustness *r, uint32_t index, struct 
         *has = status == HOP_OK && result->best;
         if (*has) {
             c->best_s = result->value_s;
+            c->proved = result->proved && !any;
             status = hop_sequence_read(c->problem, result->best, found, diag);
         }
         hop_order_result_destroy(result);
@@ -404,7 +407,7 @@ static enum hop_status improve(struct robustness *r, struct hop_diag *diag)
     hop_sequence_copy(p, &r->best, &in_hand);
     enum hop_status status = HOP_OK;
     while ((done = ((double)r->plays - begun) / plays) < 1 && r->regret > NOTHING && status == HOP_OK && goes_on(r)) {
-        double limit = regret + HEAT * (1 - done) * hop_draw_unit(&rng);
+        double limit = hop_max(regret, r->regret) + HEAT * (1 - done) * hop_draw_unit(&rng);
         hop_sequence_copy(p, &in_hand, &r->hand);
         r->plays++; /* so that changes of nothing come to an end, too */
         if (!change(p, !r->options.no_waits, &rng, &r->hand))
@@ -425,10 +428,13 @@ static enum hop_status answer(struct robustness *r, struct hop_diag *diag)
 {
     struct hop_order_robust *result = &r->whole->result;
     bool counts;
+    double regret;
     HOP_CHECK(judge_anew(r, diag));
+    HOP_CHECK(take(r, &r->nominal, INFINITY, &regret, diag)); /* which may be better now that best times are less */
     for (uint32_t k = 0; k < r->count; k++) {
         struct hop_order_case *shown = &r->whole->shown[k];
         shown->best_s = r->cases[k].best_s;
+        shown->proved = r->cases[k].proved || (result->tried_all && r->options.no_waits);
         HOP_CHECK(play(r, k, &r->nominal, &shown->nominal_s, &counts, diag));
         HOP_CHECK(play(r, k, &r->best, &shown->robust_s, &counts, diag));
         double nominal = regret_of(r, k, shown->nominal_s), robust = regret_of(r, k, shown->robust_s);

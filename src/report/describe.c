@@ -258,8 +258,8 @@ void hop_put_robust(struct hop_buffer *out, const struct hop_order_robust *r)
                  r->cases[r->nominal_worst].scenario.name, r->tried_all, r->complete, r->left_out);
     for (uint32_t k = 0; k < r->case_count; k++) {
         const struct hop_order_case *c = &r->cases[k];
-        hop_json_put(out, "\n  {name:%s,least_s:%g,best_s:%g,robust_s:%g}", c->scenario.name, c->best_s, c->nominal_s,
-                     c->robust_s);
+        hop_json_put(out, "\n  {name:%s,least_s:%g,proved:%hhu,best_s:%g,robust_s:%g}", c->scenario.name,
+                     c->best_s, c->proved, c->nominal_s, c->robust_s);
     }
     hop_json_put(out, "],\norder:");
     hop_json_embed(out, hop_schedule_to_json(r->best));

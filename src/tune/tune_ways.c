@@ -158,7 +158,8 @@ enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct
 enum hop_status hop_tune_gain(const struct hop_network *network, const struct hop_schedule *before,
                               const struct hop_schedule *after, struct hop_gain **gain, struct hop_diag *diag)
 {
-    const struct hop_gain_options options = {.network = network};
+    enum { EFFORT = 6000000 }; /* beside the hundreds of simulations of a search */
+    const struct hop_gain_options options = {.network = network, .max_effort = EFFORT};
     return hop_gain_find(hop_network_topology(network), before, after, &options, gain, diag);
 }
 

@@ -31,8 +31,8 @@ struct hop_scenarios {
     struct hop_arena arena;
 };
 
-/* A range, and how much it matters: the highest share of the makespan for which it can keep a link used busy; what no link
- * shows matters most. */
+/* A range, and how much it matters: the highest share of the makespan for which it can keep a link used busy; 1 where no link
+ * shows it. */
 struct ranged {
     double low, high, weight;
     const char *what, *unit;
@@ -214,7 +214,7 @@ static void add_range(struct finding *f, struct ranged made)
 static void consider_parameter(struct finding *f, size_t index)
 {
     const struct hop_parameter *p = hop_topology_parameter_at(f->s->topology, index);
-    struct ranged made = {p->low, p->high, INFINITY, p->name, p->unit, HOP_NONE};
+    struct ranged made = {p->low, p->high, 1, p->name, p->unit, HOP_NONE};
     struct hop_topology *variant;
     if (!(p->low < p->high) || strncmp(p->name, HOP_MODEL_ERROR, strlen(HOP_MODEL_ERROR)) == 0) /* both */
         return;

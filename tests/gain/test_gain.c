@@ -244,8 +244,8 @@ static void words_say_what_the_range_is(void **state)
                  {{HOP_GAIN_FASTER, 2, 0, 9, 2, 3}, "2.00 to 3.00 times as fast, by 2 models, ranges not tried"},
                  {{HOP_GAIN_SLOWER, 2, 0, 0, 0.5, 0.7}, "no gain: 0.50 to 0.70 times as fast, by 2 models"},
                  {{HOP_GAIN_UNSURE, 4, 6, 1, 0.91, 1.4},
-                  "no reliable gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges"}};
-    char text[96];
+                  "no reliable gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges, 1 not tried"}};
+    char text[112];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(hop_gain_words(&cases[i].range, text, sizeof text), cases[i].words);
     assert_string_equal(hop_gain_words(&cases[6].range, text, 8), "no reli");
