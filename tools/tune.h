@@ -36,6 +36,7 @@ void tune_paths_write(const char *path, const struct hop_network *network, const
 struct tune_collective_head {
     const char *machine; /* "t2, pcie: model pcie; predicted" */
     const char *data;    /* "sum of f32, root 0" */
+    const char *rounds_are_free, *lacks; /* notes of what the answer rests on; NULL: none */
 };
 void tune_collective_print(const struct hop_network *network, const struct tune_collective_head *head,
                            const struct hop_tuned_collective *const *tuned, uint32_t count);

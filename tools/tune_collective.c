@@ -176,6 +176,16 @@ static void compare_all(struct work *w)
 
 /* ---- the answer ---- */
 
+/* Rounds, which tell most algorithms apart at small sizes, then cost nothing. */
+static bool is_without_latency(const struct hop_topology *topology)
+{
+    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
+        if (hop_topology_link(topology, l)->latency_s > 0)
+            return false;
+    }
+    return true;
+}
+
 static void describe(struct work *w)
 {
     const struct request *r = w->request;
@@ -196,6 +206,11 @@ static void describe(struct work *w)
     head->data = tool_text("%s of %s%s%s", hop_reduce_name(r->collective.reduce), hop_type_name(r->collective.type),
                            r->collective.root ? tool_text(", root %u", r->collective.root) : "",
                            r->collective.in_place ? ", in place" : "");
+    if (w->network && is_without_latency(w->topology))
+        head->rounds_are_free = "no link has a latency, so a round costs nothing, and what wins at small sizes says "
+                                "little; --set link_latency= says what a round costs";
+    if (w->network)
+        head->lacks = hop_topology_lacks(w->topology);
 }
 
 static void write_table(const struct work *w)
@@ -203,6 +218,10 @@ static void write_table(const struct work *w)
     struct hop_algorithm_table *rows = tool_have(hop_algorithm_table_create());
     tool_try(hop_algorithm_table_note(rows, w->head.machine, &tool_diag));
     tool_try(hop_algorithm_table_note(rows, w->head.data, &tool_diag));
+    if (w->head.rounds_are_free)
+        tool_try(hop_algorithm_table_note(rows, w->head.rounds_are_free, &tool_diag));
+    if (w->head.lacks)
+        tool_try(hop_algorithm_table_note(rows, w->head.lacks, &tool_diag));
     for (uint32_t i = 0; i < w->request->sets.count; i++)
         tool_try(hop_algorithm_table_note(rows, tool_text("--set %s", w->request->sets.at[i]), &tool_diag));
     for (uint32_t i = 0; i < w->count; i++)

@@ -187,16 +187,6 @@ static void print_collective(const struct hop_network *network, const struct hop
     print_spans(network, tuned);
 }
 
-/* Rounds, which tell most algorithms apart at small sizes, then cost nothing. */
-static bool is_without_latency(const struct hop_topology *topology)
-{
-    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
-        if (hop_topology_link(topology, l)->latency_s > 0)
-            return false;
-    }
-    return true;
-}
-
 void tune_collective_print(const struct hop_network *network, const struct tune_collective_head *head,
                            const struct hop_tuned_collective *const *tuned, uint32_t count)
 {
@@ -205,8 +195,8 @@ void tune_collective_print(const struct hop_network *network, const struct tune_
         print_collective(network, tuned[i]);
     printf("\n* wins; others: how many times its time they take, each at its best segments (name/size)%s\n",
            network ? "" : ";\n~ their quartiles overlap");
-    if (network && is_without_latency(hop_network_topology(network)))
-        printf(
-            "note: no link has a latency, so a round costs nothing, and what wins at small sizes says little; --set\n"
-            "link_latency= says what a round costs\n");
+    if (head->rounds_are_free)
+        printf("note: %s\n", head->rounds_are_free);
+    if (head->lacks)
+        printf("note: %s\n", head->lacks);
 }
