@@ -87,6 +87,8 @@ static const struct tool_option table[] = {
            .help = "the planned schedule, on devices, for `hopcast predict` and `hopcast run`"),
     OPTION("placement", 0, TEXT, AT(plan_request, map.output), "FILE",
            "the placement, a line a rank, as `hopcast map -o` writes it", .use = USE_OUTPUT),
+    OPTION("svg", 0, TEXT, AT(plan_request, svg), "FILE",
+           "a drawing of every source's transfers and the fullest links, as given and as planned", .use = USE_OUTPUT),
     SHARED(launch, AT(plan_request, map.launch)),
     SHARED(launch_dir, AT(plan_request, map.directory)),
     SHARED(hosts, AT(plan_request, map.hosts)),
@@ -199,6 +201,8 @@ static int run(int argc, char **argv)
     if (result->best && r.output)
         (void)tool_write_remarked(r.output, robust ? robust->order.best : result->best,
                                   tool_text("hopcast plan %s --on %s", r.map.source, r.map.machine), r.map.remark);
+    if (result->best && r.svg)
+        plan_draw(&r, &input, result);
     map_write_files(&r.map, &input, robust ? robust->mapping : result->mapping);
     return result->best ? TOOL_OK : TOOL_NEGATIVE;
 }

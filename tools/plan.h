@@ -13,9 +13,12 @@ struct plan_request {
     uint32_t ranks;                           /* so many */
     bool is_collective;
     const char *output; /* the schedule */
+    const char *svg;
 };
 
 void plan_show(const struct plan_request *request, const struct map_input *input, const struct hop_plan_result *result);
+/* As given and as planned. */
+void plan_draw(const struct plan_request *request, const struct map_input *input, const struct hop_plan_result *result);
 /* "2x2x2 ... takes 407.9 us; proved: ..." */
 const char *plan_remark(const struct hop_plan_result *result);
 

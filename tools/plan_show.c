@@ -196,9 +196,25 @@ static bool is_dash(const char *path)
 
 void plan_show(const struct plan_request *request, const struct map_input *input, const struct hop_plan_result *result)
 {
-    FILE *out = is_dash(request->output) || is_dash(request->map.output) ? stderr : stdout;
+    FILE *out = is_dash(request->output) || is_dash(request->map.output) || is_dash(request->svg) ? stderr : stdout;
     if (request->map.json)
         tool_write_text(NULL, hop_plan_result_to_json(input->topology, request->map.source, result));
     else if (!tool_given(&request->map.given, "launch")) /* which stands alone */
         print_answer(out, request, input, result);
+}
+
+void plan_draw(const struct plan_request *request, const struct map_input *input, const struct hop_plan_result *result)
+{
+    static const char *const titles[] = {"as given", "planned"}, *const robust[] = {"as given", "of least regret"};
+    const struct hop_schedule *schedules[] = {result->rungs[0].schedule,
+                                              result->robust ? result->robust->order.best : result->best};
+    struct hop_network *network = tool_network(input->topology, request->options.models);
+    struct hop_timeline *timelines[2];
+    for (unsigned i = 0; i < 2; i++)
+        tool_try(hop_simulate(network, schedules[i], NULL, &timelines[i], &tool_diag));
+    tool_write_text(request->svg, hop_timelines_to_svg(timelines[0], timelines[1], request->map.source,
+                                                       result->robust ? robust : titles));
+    hop_timeline_destroy(timelines[0]);
+    hop_timeline_destroy(timelines[1]);
+    hop_network_destroy(network);
 }

@@ -28,6 +28,10 @@ struct hop_gantt_options {
     bool ascii;     /* no characters outside ASCII */
 };
 HOP_API char *hop_timeline_to_gantt(struct hop_timeline *timeline, const struct hop_gantt_options *options);
+/* A drawing of two predicted timelines of one topology beside each other, on one scale: the transfers of every source, and
+ * how full the links are that have most to carry. Detail segments. what: they are of; the title of each. */
+HOP_API char *hop_timelines_to_svg(struct hop_timeline *before, struct hop_timeline *after, const char *what,
+                                   const char *const titles[2]);
 /* Chrome trace event JSON, opened by Perfetto. */
 HOP_API char *hop_timeline_to_trace(struct hop_timeline *timeline);
 /* What held an operation back, in sentences, phase by phase, and what it takes alone. */

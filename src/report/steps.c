@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "report/passing.h"
 #include "report/picture.h"
 
 enum { SOURCES_SHOWN = 64, WAITS_SHOWN = 8, STEPS_DRAWN = 48 };
@@ -190,16 +191,6 @@ char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
 #define PAGE_WIDTH 1240.0
 #define LEFT_DEEPER 1.15
 
-/* What an arrow passes, the highest thing first to be looked at last. */
-enum level { LEVEL_SWITCH, LEVEL_SWITCHES, LEVEL_ROOT, LEVEL_SOCKET, LEVEL_OTHER, LEVEL_COUNT };
-static const struct {
-    const char *colour, *text;
-} levels[LEVEL_COUNT] = {
-    [LEVEL_SWITCH] = {"#4b8b1e", "below one switch"},      [LEVEL_SWITCHES] = {"#1f6fb2", "several switches"},
-    [LEVEL_ROOT] = {"#d97706", "over a root complex"},     [LEVEL_SOCKET] = {"#be123c", "between sockets"},
-    [LEVEL_OTHER] = {"#7c3aed", "NVLink and other links"},
-};
-
 struct spot {
     double x, y; /* centre, upper edge */
 };
@@ -213,7 +204,7 @@ struct page {
     uint32_t *load;       /* per directed link, of one step */
     uint32_t *arrivals;   /* per node and side, of one step */
     double width, height; /* of a panel */
-    bool levels[LEVEL_COUNT];
+    bool levels[HOP_PASSING_COUNT];
 };
 
 static struct spot spot_of(const struct page *p, uint32_t node)
@@ -253,22 +244,6 @@ static bool place(struct page *p)
     p->width = fmax((p->picture.width - 2 * (HOP_PICTURE_MARGIN + 12)) * p->across + 16, 190);
     p->height = PANEL_TITLE + p->picture.rows * ROW + BOX_HEIGHT + deepest + 16;
     return true;
-}
-
-static enum level level_of(const struct page *p, const struct hop_route *route)
-{
-    enum level level = route->link_count > 2 ? LEVEL_SWITCHES : LEVEL_SWITCH;
-    for (uint32_t i = 0; i < route->link_count; i++) {
-        const struct hop_link *link = hop_topology_link(p->s->topology, route->links[i] / 2);
-        uint32_t to = link->ends[!(route->links[i] & 1)];
-        enum level passed = link->kind == HOP_LINK_SOCKET ? LEVEL_SOCKET
-                            : !hop_in_tree(link)          ? LEVEL_OTHER
-                            : i + 1 < route->link_count && hop_topology_node(p->s->topology, to)->kind == HOP_NODE_ROOT
-                                ? LEVEL_ROOT
-                                : level;
-        level = passed > level ? passed : level;
-    }
-    return level;
 }
 
 static void draw_tree_link(struct page *p, uint32_t index)
@@ -317,11 +292,11 @@ static void draw_arrow(struct page *p, const struct send *send)
     double apart = fmin(6 + 5.0 * p->arrivals[2 * route->to + right]++, BOX_WIDTH / 2 - 3);
     double x = to.x + (right ? -apart : apart), y = from.y + BOX_HEIGHT;
     double depth = arc_depth(to.x - from.x) * (right ? 1 : LEFT_DEEPER); /* a pair's arrows do not hide each other */
-    enum level level = level_of(p, route);
+    enum hop_passing level = hop_passing_of(p->s->topology, route);
     char size[32];
     p->levels[level] = true;
     hop_svg(&p->s->out, "<path d='M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f' fill='none' stroke='%s' stroke-width='1.8'",
-            from.x, y, from.x, y + depth, x, y + depth, x, y + 5, levels[level].colour);
+            from.x, y, from.x, y + depth, x, y + depth, x, y + 5, hop_passings[level].colour);
     if (waits(op))
         hop_svg(&p->s->out, " stroke-dasharray='6 3'");
     hop_svg(&p->s->out, " marker-end='url(#arrow%d)'><title>%s: %s to %s, %s, from %s to %s%s</title></path>\n",
@@ -370,14 +345,14 @@ static void draw_panel(struct page *p, uint32_t step, double x, double y)
 static void draw_legend(struct page *p, double y)
 {
     double x = MARGIN;
-    for (unsigned level = 0; level < LEVEL_COUNT; level++) {
+    for (unsigned level = 0; level < HOP_PASSING_COUNT; level++) {
         if (!p->levels[level])
             continue;
         hop_svg(&p->s->out,
                 "<path d='M%.1f %.1fh26' stroke='%s' stroke-width='1.8' marker-end='url(#arrow%u)'/>"
                 "<text x='%.1f' y='%.1f' font-size='11' fill='" INK "'>%s</text>\n",
-                x, y - 4, levels[level].colour, level, x + 38, y, levels[level].text);
-        x += 60 + 6.2 * (double)strlen(levels[level].text);
+                x, y - 4, hop_passings[level].colour, level, x + 38, y, hop_passings[level].text);
+        x += 60 + 6.2 * (double)strlen(hop_passings[level].text);
     }
 }
 
@@ -392,11 +367,11 @@ static void draw_page(struct page *p)
     double width = fmax(2 * MARGIN + across * (p->width + PANEL_GAP) - PANEL_GAP, 640);
     double legend_y = TITLE_HEIGHT + down * (p->height + PANEL_GAP) + 16;
     hop_buffer_puts(out, "<defs>\n");
-    for (unsigned level = 0; level < LEVEL_COUNT; level++)
+    for (unsigned level = 0; level < HOP_PASSING_COUNT; level++)
         hop_svg(out,
                 "<marker id='arrow%u' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='5' markerHeight='5' "
                 "orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/></marker>\n",
-                level, levels[level].colour);
+                level, hop_passings[level].colour);
     hop_svg(out,
             "</defs>\n<text x='%.1f' y='26' font-size='17' font-weight='bold' fill='" INK_TITLE
             "'>%.120s on %.120s, %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE

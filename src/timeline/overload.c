@@ -12,25 +12,32 @@
 
 struct search {
     const struct hop_timeline *timeline;
-    struct hop_network *network;
     struct hop_overload *most; /* per directed link */
 };
+
+double hop_timeline_load(const struct hop_timeline *timeline, uint32_t directed, const struct hop_link_flow *flows,
+                         uint32_t count)
+{
+    const struct hop_topology *topology = hop_timeline_topology(timeline);
+    /* Asking for widths and routes only adds to what the network remembers. */
+    struct hop_network *network = (struct hop_network *)hop_timeline_network(timeline);
+    double capacity = hop_topology_link(topology, directed / 2)->capacity_Bps[directed & 1], load = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hop_route *route = hop_timeline_route(timeline, flows[i].op);
+        uint32_t index;
+        double wire = 1;
+        if (hop_router_find(hop_network_router(network), route->from, route->to, &index, NULL) == HOP_OK &&
+            hop_network_wire(network, index, flows[i].place, &wire, NULL) == HOP_OK)
+            load += flows[i].rate_Bps * wire / capacity;
+    }
+    return load;
+}
 
 static void take_load(double at_s, uint32_t directed, const struct hop_link_flow *flows, uint32_t count, void *context)
 {
     const struct search *s = context;
-    double capacity = hop_topology_link(hop_timeline_topology(s->timeline), directed / 2)->capacity_Bps[directed & 1];
-    double load = 0;
     (void)at_s;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct hop_route *route = hop_timeline_route(s->timeline, flows[i].op);
-        uint32_t index;
-        double wire = 1;
-        if (hop_router_find(hop_network_router(s->network), route->from, route->to, &index, NULL) == HOP_OK &&
-            hop_network_wire(s->network, index, flows[i].place, &wire, NULL) == HOP_OK)
-            load += flows[i].rate_Bps * wire / capacity;
-    }
-    s->most[directed].load = fmax(s->most[directed].load, load);
+    s->most[directed].load = fmax(s->most[directed].load, hop_timeline_load(s->timeline, directed, flows, count));
 }
 
 static void go_on(double at_s, void *context)
@@ -50,8 +57,7 @@ uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overlo
 {
     uint32_t links = 2 * hop_topology_link_count(hop_timeline_topology(timeline)), count = 0;
     const struct hop_network *of = hop_timeline_network(timeline);
-    /* Asking for widths and routes only adds to what the network remembers. */
-    struct search s = {timeline, (struct hop_network *)of, calloc((size_t)links + 1, sizeof *s.most)};
+    struct search s = {timeline, calloc((size_t)links + 1, sizeof *s.most)};
     bool fluid = hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID; /* packets overload nothing, mean rates may */
     for (uint32_t l = 0; s.most && l < links; l++)
         s.most[l].link = l;

@@ -203,6 +203,30 @@ static void lines_of_a_drawing_carry_their_loads(void **state)
     finish(&scene);
 }
 
+/* Every transfer of both is drawn, packets one by one, and how full links are. */
+static void two_timelines_are_drawn_beside_each_other(void **state)
+{
+    (void)state;
+    static const char *const titles[] = {"as given", "planned"};
+    struct scene a =
+        play("t2", parse("a: gpu0 -> gpu2 1MiB\nb: gpu0 -> gpu1 1MiB\nc: gpu3 -> gpu1 1MiB"), HOP_DETAIL_SEGMENTS);
+    struct scene b = play("t2", parse("a: gpu0 -> gpu4 4MiB via staged 1MiB"), HOP_DETAIL_SEGMENTS);
+    struct scene none = play("t2", parse("w: work gpu0 1ms"), HOP_DETAIL_SEGMENTS);
+    char *svg = hop_timelines_to_svg(a.timeline, b.timeline, "a & b", titles);
+    check_xml(svg);
+    assert_int_equal(occurrences(svg, "<rect x="), 3 + 8 + 3); /* and three colours of the legend */
+    assert_non_null(strstr(svg, "a &amp; b on t2: 0."));
+    assert_int_equal(occurrences(svg, ">100 %<"), 2); /* in the first gpu0 sends and gpu1 is sent to all the time */
+    free(svg);
+    svg = hop_timelines_to_svg(none.timeline, a.timeline, "nothing", titles);
+    check_xml(svg);
+    assert_int_equal(occurrences(svg, "<title>"), 3);
+    free(svg);
+    finish(&a);
+    finish(&b);
+    finish(&none);
+}
+
 static void a_schedule_without_copies_has_no_steps(void **state)
 {
     (void)state;
@@ -435,6 +459,7 @@ TEST_GROUP(order_report)
         cmocka_unit_test(steps_break_at_their_width),
         cmocka_unit_test(a_drawing_has_an_arrow_for_every_copy),
         cmocka_unit_test(lines_of_a_drawing_carry_their_loads),
+        cmocka_unit_test(two_timelines_are_drawn_beside_each_other),
         cmocka_unit_test(a_schedule_without_copies_has_no_steps),
         cmocka_unit_test(clean_timelines_have_no_overloads),
         cmocka_unit_test(overloads_agree_with_what_the_search_says),
