@@ -4,7 +4,8 @@
  * what the ranges of those fits' values say and, of what was unsteady, its spread. Its quantiles become the ranges of parameters model_error, for transfers that
  * slow each other down, and model_error_alone, for all others: the (n + 1) 19/20-th of n sizes upwards and downwards apart,
  * which holds for the next one of the same kind whatever they are distributed as; of fewer than 19 the (n + 1) 9/10-th of
- * the sizes either way, and of fewer than 9 more than the largest, at least what all of both kinds say.
+ * the sizes either way, and of fewer than 9 more than the largest, at least what all of both kinds say. Of n fewer than 19
+ * it is at least 1 - n / 19 of what is assumed where nothing was measured.
  *
  * The range of what a fold holds out is made of what the other folds' remains say.
  */
@@ -84,20 +85,21 @@ static struct hop_span_of_errors quantiles_of(struct hop_remains *r, struct aske
     return (struct hop_span_of_errors){wide, wide};
 }
 
-/* The same; of few, at least what all say, and if transfers that slow each other down were never seen, at least what is assumed of
- * them. */
+/* The same; of few, at least what all say, and the share of what is assumed without any that is still missing. */
 static struct hop_span_of_errors spread_of(const struct hop_fitting *f, struct hop_remains *r, uint32_t but,
                                            bool contending)
 {
     uint32_t own, all;
-    struct hop_span_of_errors mine = quantiles_of(r, (struct asked){but, contending, false}, &own);
-    if (own >= EITHER_SIDE)
-        return mine;
-    struct hop_span_of_errors any = quantiles_of(r, (struct asked){but, contending, true}, &all);
-    const struct hop_parameter *assumed = hop_topology_parameter(f->given, HOP_MODEL_ERROR);
-    bool unseen = (own == 0 && contending) || all == 0;
-    return (struct hop_span_of_errors){hop_max(hop_max(mine.down, any.down), unseen ? -log(assumed->low) : 0),
-                                       hop_max(hop_max(mine.up, any.up), unseen ? log(assumed->high) : 0)};
+    struct hop_span_of_errors spread = quantiles_of(r, (struct asked){but, contending, false}, &own);
+    const struct hop_parameter *assumed =
+        hop_topology_parameter(f->given, contending ? HOP_MODEL_ERROR : HOP_MODEL_ERROR_ALONE);
+    double missing = own < EACH_SIDE ? 1 - own / (double)EACH_SIDE : 0;
+    if (own < EITHER_SIDE) {
+        struct hop_span_of_errors any = quantiles_of(r, (struct asked){but, contending, true}, &all);
+        spread = (struct hop_span_of_errors){hop_max(spread.down, any.down), hop_max(spread.up, any.up)};
+    }
+    return (struct hop_span_of_errors){hop_max(spread.down, -missing * log(assumed->low)),
+                                       hop_max(spread.up, missing * log(assumed->high))};
 }
 
 static void widen(struct hop_compare_range *range, struct hop_span_of_errors more)
