@@ -38,11 +38,11 @@ static const char *who(const struct hop_plan_result *r, char *text, size_t size)
     bool places = false;
     for (uint32_t i = 0; i < r->rung_count; i++)
         places = places || r->rungs[i].step == HOP_PLAN_BOTH;
-    (void)snprintf(text, size, "%s%s%s",
-                   !places             ? "no order on this placement"
-                   : r->all_placements ? "no placement and no order"
-                                       : "no allowed placement and no order",
-                   copies_of(r), leaves_out(r) ? " of the algorithms planned" : "");
+    (void)snprintf(text, size, "%s%s%s%s",
+                   places && !r->all_placements ? "no allowed placement and no order"
+                   : places                     ? "no placement and no order"
+                                                : "no order",
+                   copies_of(r), places ? "" : " on this placement", leaves_out(r) ? " of the algorithms planned" : "");
     return text;
 }
 
