@@ -87,6 +87,7 @@ static void make_collective(struct run_options *o, struct run_loaded *l)
     const struct hop_ranks all = {devices_spread(&l->devices, ranks, 0), ranks};
     if (o->collective.kind == HOP_COLLECTIVE_BARRIER)
         o->collective.bytes = 0;
+    o->collective.callers = o->request.plan.bound;
     const char *table = tool_choose_algorithm(&o->collective, ranks);
     tool_try(hop_make_collective_by(&all, &o->collective, by, &l->schedule, &tool_diag));
     describe(o, by, table, l);

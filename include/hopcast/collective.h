@@ -70,6 +70,7 @@ struct hop_collective_options {
     uint64_t segment_bytes; /* pipelines: bytes of a segment, rounded up to elements; 0: not cut */
     const uint32_t *nodes;  /* of each rank, which node it is on; NULL: what stands before the first '.' of its
                                  * device's name */
+    bool callers;           /* vectors will lie in callers' memory (hop_program_bind): the default is what suits that */
 };
 HOP_API enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
                                             struct hop_schedule **schedule, struct hop_diag *diag);

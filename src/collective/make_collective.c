@@ -71,6 +71,31 @@ static enum hop_algorithm default_across(enum hop_collective_kind kind, uint64_t
     return hop_collective_default(kind);
 }
 
+/* In the callers' memory of one host what lies with another rank is read by the kernel, at a third of the speed of memory
+ * that is shared: it is read once, by whoever needs it, or its owner puts it into shared memory while others work. */
+static enum hop_algorithm default_of_callers(const struct hop_collective_options *options, uint32_t ranks)
+{
+    enum { BRIEF = 8 << 10, ALONE = 96 << 10, LONG = 2 << 20 };
+    switch (options->kind) {
+    case HOP_COLLECTIVE_ALLREDUCE:
+        return options->bytes <= BRIEF ? HOP_ALGORITHM_DOUBLING
+               : ranks <= 2            ? HOP_ALGORITHM_TWO_SHOT
+                                       : HOP_ALGORITHM_DIRECT;
+    case HOP_COLLECTIVE_REDUCE:
+        return ranks <= 2 && options->bytes <= ALONE ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_BINOMIAL;
+    case HOP_COLLECTIVE_REDUCE_SCATTER:
+        return ranks <= 2 ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_DIRECT;
+    case HOP_COLLECTIVE_BROADCAST:
+        return options->bytes < LONG ? HOP_ALGORITHM_BINOMIAL : HOP_ALGORITHM_BTB;
+    case HOP_COLLECTIVE_ALLGATHER:
+    case HOP_COLLECTIVE_ALLTOALL:
+    case HOP_COLLECTIVE_GATHER:
+        return HOP_ALGORITHM_DIRECT;
+    default:
+        return HOP_ALGORITHM_GSB;
+    }
+}
+
 static void choose(const struct hop_collective_options *options, const struct hop_moves *moves,
                    struct hop_levels *levels)
 {
@@ -78,7 +103,9 @@ static void choose(const struct hop_collective_options *options, const struct ho
     bool apart = all_apart(moves->device, moves->ranks), together = all_together(moves->device, moves->ranks);
     levels->count = 1;
     levels->algorithm[0] = default_across(kind, options->bytes);
-    if (!apart && together) {
+    if (!apart && together && options->callers && options->kind != HOP_COLLECTIVE_BARRIER) {
+        levels->algorithm[0] = default_of_callers(options, moves->ranks);
+    } else if (!apart && together) {
         bool reads = hop_collective_has(kind, HOP_ALGORITHM_ONE_SHOT) && moves->ranks <= HOP_MOVE_PLACES;
         levels->algorithm[0] = reads ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_GSB;
     } else if (!apart && hop_levels_inside(kind, HOP_ALGORITHM_GSB)) {

@@ -574,7 +574,8 @@ static struct hop_schedule *make(const struct wanted *w, const char *algorithm, 
                                              .type = w->type,
                                              .root = w->root,
                                              .in_place = w->in_place,
-                                             .segment_bytes = segment_bytes};
+                                             .segment_bytes = segment_bytes,
+                                             .callers = w->count % 2};
     struct hop_schedule *schedule = NULL;
     struct hop_diag diag = {0};
     if (hop_make_collective(&ranks, &options, &schedule, &diag) != HOP_OK)
