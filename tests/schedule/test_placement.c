@@ -176,7 +176,7 @@ static void placeholders_become_devices_and_all_else_stays(void **state)
     hop_schedule_destroy(s);
     hop_placement_destroy(p); /* the result stands alone */
     char *text = hop_schedule_to_text(placed);
-    assert_string_equal(text, "queue ready\n"
+    assert_string_equal(text, "# made by hand\nqueue ready\n"
                               "a: 0@gpu4:x+4B -> 1@gpu0 1MiB at 1us via staged 2KiB after-start w\n"
                               "r: reduce sum f32 1@gpu0:x 1@gpu0:y -> 1@gpu0:x 4KiB after a\n"
                               "w: work 2@gpu0 3us cpu 2\n"
