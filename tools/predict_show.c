@@ -153,19 +153,24 @@ static struct widths table_widths(const struct prediction *p)
     return width;
 }
 
-/* Those that end last, the last first. */
-static void print_last(const struct prediction *p, uint32_t rows)
+/* Those that end last, the last first; of a few times as many the others are left out again and again. */
+static void print_last(const struct prediction *p, uint32_t rows, struct widths width)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
-    uint32_t count = 0;
-    struct widths width = table_widths(p);
-    struct row *ends = tool_alloc(hop_schedule_count(schedule), sizeof *ends);
+    uint32_t count = 0, kept = 0, room = 4 * rows + 1000;
+    struct row *ends = tool_alloc(room, sizeof *ends);
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
-        if (!hop_timeline_is_mark(p->timeline, i))
-            ends[count++] = (struct row){hop_timeline_span(p->timeline, i).end_s, i};
+        if (hop_timeline_is_mark(p->timeline, i))
+            continue;
+        if (kept == room) {
+            qsort(ends, kept, sizeof *ends, later_first);
+            kept = rows;
+        }
+        ends[kept++] = (struct row){hop_timeline_span(p->timeline, i).end_s, i};
+        count++;
     }
-    qsort(ends, count, sizeof *ends, later_first);
-    for (uint32_t i = 0; i < count && i < rows; i++)
+    qsort(ends, kept, sizeof *ends, later_first);
+    for (uint32_t i = 0; i < kept && i < rows; i++)
         print_op(p, ends[i].op, 0, width);
     if (count > rows)
         printf("these end last; %u more, --rows 0 lists all\n", count - rows);
@@ -188,7 +193,7 @@ static void print_table(const struct prediction *p)
     }
     printf("  mostly to\n");
     if (rows < count) {
-        print_last(p, (uint32_t)rows);
+        print_last(p, (uint32_t)rows, width);
         return;
     }
     for (uint32_t i = 0; i < count;) {

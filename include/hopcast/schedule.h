@@ -61,29 +61,30 @@ struct hop_place {
 
 struct hop_op {
     const char *name;              /* unique; NULL on addition: "t0", "t1", ... is chosen */
-    enum hop_op_kind kind;
+    enum hop_op_kind kind : 8;
+    enum hop_via via : 8;          /* copy */
+    enum hop_reduce reduce : 4;    /* reduce: the operator */
+    enum hop_type type : 4;        /* reduce: the element type */
+    bool eager : 1;                /* send: leaves at once, whatever its size */
+    bool any_source : 1;           /* receive: `from` (then a copy of `to`) may be any */
+    bool any_tag : 1;              /* receive: so may the tag */
     uint16_t cpu, nic;             /* send, receive, work: which of its device's (work has no nic); model loggp */
     struct hop_place from;         /* copy, send, receive: the source; reduce, work: the device (= to for reduce) */
     struct hop_place to;           /* copy, reduce, send, receive: the destination */
     uint64_t bytes;                /* all but work */
     double duration_s;             /* work */
     double at_s;                   /* earliest start, 0: none */
-    enum hop_via via;              /* copy */
-    uint32_t tag;                  /* send, receive */
-    bool eager;                    /* send: leaves at once, whatever its size */
-    bool any_source, any_tag;      /* receive: `from` (then a copy of `to`), the tag may be any */
     uint64_t packet_bytes;         /* staged: size of a packet, 0: one packet */
-    enum hop_reduce reduce;        /* reduce: the operator */
-    enum hop_type type;            /* reduce: the element type */
     const struct hop_place *inputs;/* reduce */
+    const struct hop_place *outputs;/* reduce: outputs beyond `to`, which get the same result */
     const uint32_t *after;         /* operations that must have ended */
     const uint32_t *after_start;   /* operations that must have started */
     uint32_t input_count;
+    uint32_t output_count;
     uint32_t after_count;
     uint32_t after_start_count;
+    uint32_t tag;                  /* send, receive */
     uint32_t line;                 /* in the text, 1-based; 0 unknown */
-    const struct hop_place *outputs;/* reduce: outputs beyond `to`, which get the same result */
-    uint32_t output_count;
     int32_t by;                    /* copy, reduce: the rank that performs it, whose device's copy engine works; -1: that of the source */
     uint32_t parent;               /* lowered: the operation of the original that it comes from; else HOP_NONE */
 };

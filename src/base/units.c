@@ -90,7 +90,8 @@ static bool parse_plain(const char *text, size_t length, uint64_t *bytes)
         whole = whole * 10 + (uint64_t)(text[digits] - '0');
     size_t rest = length - digits;
     for (size_t i = 0; i < HOP_COUNT(byte_units) && !factor; i++) {
-        if (rest == 0 || (strlen(byte_units[i].name) == rest && memcmp(byte_units[i].name, text + digits, rest) == 0))
+        const char *name = byte_units[i].name;
+        if (rest == 0 || (name[0] == text[digits] && strlen(name) == rest && memcmp(name, text + digits, rest) == 0))
             factor = (uint64_t)byte_units[i].factor;
     }
     if (digits == 0 || !factor || __builtin_mul_overflow(whole, factor, &product) || product > (uint64_t)HOP_BYTES_MAX)

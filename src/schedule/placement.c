@@ -330,8 +330,8 @@ static void put_op(const struct placing *p, uint32_t index)
     op.inputs = put_places(p, index, old->inputs, op.input_count);
     op.outputs = put_places(p, index, old->outputs, op.output_count);
     op.name = hop_arena_string(arena, op.name, strlen(op.name));
-    op.after = hop_arena_copy(arena, op.after, op.after_count * sizeof *op.after);
-    op.after_start = hop_arena_copy(arena, op.after_start, op.after_start_count * sizeof *op.after_start);
+    op.after = hop_arena_numbers(arena, op.after, op.after_count);
+    op.after_start = hop_arena_numbers(arena, op.after_start, op.after_start_count);
     if (failure->status != HOP_OK || hop_schedule_append(p->placed, &op) == HOP_NONE)
         return;
     if (op.kind == HOP_OP_REDUCE && !hop_op_one_device(&op, &astray, failure->diag)) {

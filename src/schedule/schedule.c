@@ -548,6 +548,17 @@ static void forget_names(struct hop_schedule_index *index)
     index->size = index->used = index->count = 0;
 }
 
+void hop_schedule_expect(const struct hop_schedule *schedule, const char *name)
+{
+    const struct hop_schedule_index *index = schedule->index;
+#if defined(__GNUC__)
+    if (index->size)
+        __builtin_prefetch(&index->slots[hop_names_hash(name) & (index->size - 1)]);
+#else
+    (void)index, (void)name;
+#endif
+}
+
 uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name)
 {
     uint32_t found = find_numbered(schedule, name);

@@ -9,7 +9,7 @@
 #include "hopcast/schedule.h"
 
 #define HOP_OP_LIMIT (1u << 26)        /* operations of one schedule */
-#define HOP_OP_MEMORY 400u /* bytes that one takes, about: 3.1 million of a ring among 1,024 ranks 375 each */
+#define HOP_OP_MEMORY 350u /* bytes that one takes, about: 3.1 million of a ring among 1,024 ranks 337 each */
 #define HOP_PLACE_RANK_LIMIT 999999999 /* nine digits: what a place can say */
 #define HOP_OP_NAME_LIMIT 127u         /* bytes of an operation's name */
 #define HOP_COMMENT_LIMIT 400u         /* bytes of a comment that is kept, */
@@ -99,6 +99,8 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag);
 /* For readers of millions of operations: appends what is well formed already; its strings and lists stay as they are,
  * in the schedule's arena, device and buffer names being interned. A name must be new. */
 uint32_t hop_schedule_append(struct hop_schedule *schedule, const struct hop_op *op);
+/* An operation of that name will be added soon: in a table of millions its place is far away. */
+void hop_schedule_expect(const struct hop_schedule *schedule, const char *name);
 /* Without operations: the other's name, file, comments and queue. NULL: out of memory. */
 struct hop_schedule *hop_schedule_create_like(const struct hop_schedule *other);
 /* A schedule of its own with the same operations. */

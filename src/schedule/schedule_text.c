@@ -75,7 +75,7 @@ static bool has_room(struct reader *r, bool room)
 
 static bool is(const struct word *word, const char *text)
 {
-    return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
+    return word->text[0] == text[0] && word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
 }
 
 static const struct word *peek(const struct reader *r)
@@ -111,6 +111,17 @@ static void unexpected(struct reader *r, const char *expected)
     check(r, word ? word->column : r->end_column);
 }
 
+/* What most words are made of, told from the rest at once. */
+static inline bool is_plain(char c)
+{
+    return (unsigned)((c | 32) - 'a') < 26 || (unsigned)(c - '0') < 10;
+}
+
+static bool ends_word(const char *at, bool more)
+{
+    return !*at || isspace((unsigned char)*at) || *at == ',' || *at == '#' || (*at == '-' && more && at[1] == '>');
+}
+
 /* Splits text[0..length) into words; a comment ends it. */
 static void split(struct reader *r, const char *text, size_t length, uint32_t first_column)
 {
@@ -125,8 +136,7 @@ static void split(struct reader *r, const char *text, size_t length, uint32_t fi
         if (text[i] == '-' && i + 1 < length && text[i + 1] == '>') {
             i += 2;
         } else {
-            while (i < length && text[i] && !isspace((unsigned char)text[i]) && text[i] != ',' && text[i] != '#' &&
-                   !(text[i] == '-' && i + 1 < length && text[i + 1] == '>'))
+            while (i < length && (is_plain(text[i]) || !ends_word(text + i, i + 1 < length)))
                 i++;
         }
         if (i < length && !text[i]) {
@@ -419,6 +429,8 @@ static void read_name(struct reader *r, struct hop_op *op)
     if (!hop_op_name_check(word->text, word->length - 1, r->failure->diag))
         r->failure->status = HOP_ERR_SYNTAX;
     op->name = hop_arena_string(&r->scratch, word->text, word->length - 1);
+    if (op->name)
+        hop_schedule_expect(r->schedule, op->name);
     r->next++;
     check(r, word->column);
     (void)has_room(r, op->name);
@@ -553,9 +565,10 @@ static void read_statements(struct reader *r, const char *line, const char *end)
         hop_failure_set(r->failure, HOP_ERR_LIMIT, "a line of more than 16 MiB");
     check(r, 1);
     for (const char *at = line; at < end && is_fine(r);) {
-        const char *stop = at;
-        while (stop < end && *stop != ';' && *stop != '#')
-            stop++;
+        const char *stop = memchr(at, ';', (size_t)(end - at));
+        stop = stop ? stop : end;
+        const char *comment = memchr(at, '#', (size_t)(stop - at));
+        stop = comment ? comment : stop;
         split(r, at, (size_t)(stop - at), (uint32_t)(at - line) + 1);
         if (is_fine(r))
             read_line(r);

@@ -15,6 +15,9 @@ enum hop_status hop_users_make(const struct hop_schedule *schedule, bool of_star
             FIRST(of_starts ? op->after_start[d] : op->after[d])++;
         all += waits;
     }
+    *users = NULL;
+    if (all == 0)
+        return HOP_OK; /* all lists are empty from 0 on */
     if (all > UINT32_MAX / 2)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than 2^31 dependencies");
     uint32_t *list = hop_arena_alloc(arena, (all + 1) * sizeof *list);

@@ -1133,7 +1133,6 @@ static void names_are_found_at_any_time(void **state)
     }
 }
 
-/* 400 bytes each; the limit that is lower is told. */
 struct pieces {
     struct hop_buffer text;
     uint32_t count, most;
@@ -1167,10 +1166,11 @@ static void a_long_text_is_written_in_pieces(void **state)
     hop_schedule_destroy(s);
 }
 
+/* 350 bytes each; the limit that is lower is told. */
 static void more_operations_than_memory_holds_are_refused(void **state)
 {
     (void)state;
-    struct rlimit before, few = {4000000, RLIM_INFINITY};
+    struct rlimit before, few = {3500000, RLIM_INFINITY};
     struct hop_diag diag = {0};
     assert_int_equal(hop_schedule_check_count("x", false, 1000, 1000, &diag), HOP_OK);
     assert_int_equal(hop_schedule_check_count("x", false, 1001, 1000, &diag), HOP_ERR_LIMIT);
@@ -1185,7 +1185,7 @@ static void more_operations_than_memory_holds_are_refused(void **state)
     assert_int_equal(fits, HOP_OK);
     assert_int_equal(refused, HOP_ERR_LIMIT);
     assert_string_equal(diag.what, "x would have at least 18446744073709551615 operations");
-    assert_string_equal(diag.expected, "at most 10000 in 0.00373 GiB of memory");
+    assert_string_equal(diag.expected, "at most 10000 in 0.00326 GiB of memory");
 }
 
 /* Two copies for each packet: told before they are made. */
