@@ -430,16 +430,20 @@ enum hop_status hop_plan_direct(const struct hop_topology *topology, const struc
     return status;
 }
 
+void hop_plan_rung_finish(struct hop_plan_rung *rung)
+{
+    hop_placement_destroy((struct hop_placement *)rung->placement);
+    hop_schedule_destroy((struct hop_schedule *)rung->schedule);
+    hop_gain_destroy((struct hop_gain *)rung->gain);
+}
+
 void hop_plan_result_destroy(struct hop_plan_result *result)
 {
     if (!result)
         return;
     struct hop_plan_made *made = (struct hop_plan_made *)result; /* its first member */
-    for (uint32_t i = 0; i < result->rung_count; i++) {
-        hop_placement_destroy((struct hop_placement *)result->rungs[i].placement);
-        hop_schedule_destroy((struct hop_schedule *)result->rungs[i].schedule);
-        hop_gain_destroy((struct hop_gain *)result->rungs[i].gain);
-    }
+    for (uint32_t i = 0; i < result->rung_count; i++)
+        hop_plan_rung_finish(&made->rungs[i]);
     hop_gain_destroy((struct hop_gain *)result->ways.gain);
     if (result->robust) {
         const struct hop_plan_robust *robust = result->robust;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ways and packets: which copies of the plan go through host memory, and in pieces of which size. Room tune finds both
- * for the plan's schedule; then its order is looked at once more.
+ * for the plan's schedule; then its order is looked at once more, where all models grant a gain.
  *
  *     the plan -> a way for each copy, staged ones in one piece -> the same with packets -> order
  *
@@ -223,11 +223,14 @@ static enum hop_status polish(struct hop_plan_further *f, const struct hop_sched
 /* ---- the answer ---- */
 
 /* What one model promises and another one denies is no reason to leave the direct way. */
-static enum hop_status judge(struct hop_plan_further *f, const struct hop_plan_rung *direct, struct hop_diag *diag)
+static enum hop_status judge(struct hop_plan_further *f, uint32_t before, struct hop_diag *diag)
 {
+    const struct hop_plan_rung *direct = &f->made->rungs[before];
     struct hop_plan_ways *ways = &f->made->result.ways;
     const struct hop_gain_options options = {.models = f->options->models};
     struct hop_gain *gain = NULL;
+    hop_gain_destroy((struct hop_gain *)ways->gain);
+    ways->gain = NULL;
     ways->taken = last_of(f)->value_s < HOP_PLAN_BETTER(direct->value_s);
     if (!ways->taken || hop_schedule_count(last_of(f)->schedule) > HOP_MAP_EXCHANGE_MOST)
         return HOP_OK;
@@ -240,7 +243,6 @@ static enum hop_status judge(struct hop_plan_further *f, const struct hop_plan_r
 static enum hop_status answer(struct hop_plan_further *f, uint32_t direct, struct hop_diag *diag)
 {
     struct hop_plan_result *r = &f->made->result;
-    HOP_CHECK(judge(f, &f->made->rungs[direct], diag));
     r->rung = r->ways.taken ? r->rung_count - 1 : direct;
     r->value_s = r->rungs[r->rung].value_s;
     r->placement = r->rungs[r->rung].placement;
@@ -250,6 +252,20 @@ static enum hop_status answer(struct hop_plan_further *f, uint32_t direct, struc
     r->any_way_s = hop_min(r->any_way_s, r->value_s);
     r->proved = !(r->value_s > r->any_way_s * (1 + HOP_PLAN_TOLERANCE));
     return HOP_OK;
+}
+
+/* The order once more; one that some model denies gives place to the step before. */
+static enum hop_status polish_and_judge(struct hop_plan_further *f, const struct hop_schedule *mixed, uint32_t direct,
+                                        struct hop_diag *diag)
+{
+    struct hop_plan_made *made = f->made;
+    bool taken = made->result.ways.taken;
+    HOP_CHECK(polish(f, mixed, diag));
+    HOP_CHECK(judge(f, direct, diag));
+    if (!taken || made->result.ways.taken)
+        return HOP_OK;
+    hop_plan_rung_finish(&made->rungs[--made->result.rung_count]);
+    return judge(f, direct, diag);
 }
 
 static enum hop_status go_through(struct hop_plan_further *f, struct hop_network *network, struct hop_diag *diag)
@@ -263,8 +279,10 @@ static enum hop_status go_through(struct hop_plan_further *f, struct hop_network
         status = choose(f, network, base, HOP_PLAN_WAYS, &mixed, diag);
     if (status == HOP_OK)
         status = choose(f, network, base, HOP_PLAN_PACKETS, &mixed, diag);
-    if (status == HOP_OK && mixed)
-        status = polish(f, mixed, diag);
+    if (status == HOP_OK)
+        status = judge(f, direct, diag);
+    if (status == HOP_OK && mixed && (r->ways.taken || f->options->robust))
+        status = polish_and_judge(f, mixed, direct, diag);
     hop_schedule_destroy(base);
     hop_schedule_destroy(mixed);
     return status == HOP_OK ? answer(f, direct, diag) : status;
