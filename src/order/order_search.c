@@ -17,7 +17,12 @@
 #include "order/problem_symmetry.h"
 #include "order/starts.h"
 
-enum { APART_PASSES = 100, APART_OPERATIONS = 4096, APART_START = HOP_STARTS };
+enum {
+    APART_PASSES = 100,
+    APART_WORK = 50000 /* passes times operations */,
+    APART_OPERATIONS = 4096,
+    APART_START = HOP_STARTS
+};
 enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, SEARCH_WORK = 4800000 };
 #define ORDERS_SMALL 1e8   /* the anytime phase is kept short, branch and bound will do */
 #define ORDERS_MEDIUM                                                                                                  \
@@ -139,7 +144,8 @@ static enum hop_status begin_apart(struct search *s, struct hop_diag *diag)
     if (s->p->op_count > APART_OPERATIONS || s->p->objective != HOP_ORDER_MAKESPAN)
         return HOP_OK;
     HOP_CHECK(hop_sequence_create(s->p, &s->apart, diag));
-    HOP_CHECK(hop_apart_order(s->p, APART_PASSES, s->options->seed, &s->apart, diag));
+    uint32_t passes = APART_WORK / s->p->op_count + 1;
+    HOP_CHECK(hop_apart_order(s->p, passes < APART_PASSES ? passes : APART_PASSES, s->options->seed, &s->apart, diag));
     for (uint32_t op = 0; s->options->no_waits && op < s->p->op_count; op++)
         s->apart.after[op] = HOP_NONE;
     HOP_CHECK(hop_sequence_play(s->p, s->sets, &s->apart, NULL, &played, diag));

@@ -237,7 +237,7 @@ static enum hop_status place_and_order(struct hop_plan_work *work, struct hop_pl
     HOP_CHECK(place_first(work, mapped, diag));
     struct hop_plan_try after = step_of(work, mapped);
     if (one || memcmp(mapped, work->map.before, work->map.size) == 0)
-        after.max_nodes = work->left < FEW ? work->left : FEW;
+        after.max_nodes = work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit */
     work->phase = "order";
     return order_on(work, made, mapped, HOP_PLAN_PLACEMENT, &after, diag);
 }

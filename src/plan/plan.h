@@ -144,6 +144,10 @@ enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **
 /* No order takes less on any placement: sources and sinks alone. */
 enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *loads, double *least_s,
                                struct hop_diag *diag);
+/* The same, all sources and links together: as much as can be proved above *least_s. found: `place` is a placement that
+ * needs no more than 1 % above it. */
+enum hop_status hop_plan_floor(struct hop_plan_work *work, struct hop_plan_loads *loads, double *least_s,
+                               uint32_t *place, bool *found, struct hop_diag *diag);
 
 /* ---- sketches ---- */
 

@@ -20,6 +20,7 @@ enum {
     EVEN_STEPS = 2000,
     FIRST_STARTS = 4,
     SKETCH_WORK = 400000,
+    SKETCHED_WORK = 200000, /* of neighbours: their number times operations */
     SKETCHED = 16
 };
 
@@ -100,6 +101,7 @@ static void list_neighbours(struct local *l)
     for (uint32_t r = 0; r < w->ranks; r++)
         l->rank_at[l->place[r]] = r;
     l->count = 0;
+    bool sketched = (double)w->ranks * w->places * hop_schedule_count(w->exchange) <= SKETCHED_WORK;
     for (uint32_t a = 0; a < w->ranks; a++) {
         for (uint32_t to = 0; to < w->places; to++) {
             struct neighbour n = {a, l->rank_at[to], to, 0, 0, 0}, back = {a, n.b, l->place[a], 0, 0, 0};
@@ -108,7 +110,7 @@ static void list_neighbours(struct local *l)
             change(l->place, &n);
             if (l->loads->flow_count)
                 n.load_s = hop_plan_load(l->loads, l->place, &n.spread);
-            if (l->sketch && n.load_s < HOP_PLAN_BETTER(w->best_s))
+            if (l->sketch && sketched && n.load_s < HOP_PLAN_BETTER(w->best_s))
                 n.sketch_s = hop_plan_sketch_value(l->sketch, l->place);
             if (!l->loads->flow_count)
                 n.spread = hop_draw_unit(&l->rng);
@@ -122,9 +124,10 @@ static void list_neighbours(struct local *l)
 
 /* ---- tries ---- */
 
+/* At least one: none would be no limit. */
 static uint64_t limited(const struct hop_plan_work *w, uint64_t nodes)
 {
-    return nodes < w->left ? nodes : w->left;
+    return nodes < w->left ? nodes : w->left + (w->left == 0);
 }
 
 /* A short search of orders on a placement, or a longer one. */
@@ -205,6 +208,8 @@ static enum hop_status look_at_sketches(struct local *l, uint64_t seed)
 static enum hop_status descend(struct local *l)
 {
     double value_s;
+    if (!hop_plan_goes_on(l->work))
+        return HOP_OK;
     enum hop_status status = look(l, l->place, SHORT_NODES, INFINITY, &value_s);
     for (uint32_t vain = 0, next = 0, found; status == HOP_OK && vain < VAIN && hop_plan_goes_on(l->work);) {
         if (next == 0)
@@ -272,10 +277,13 @@ static enum hop_status find_floor(struct local *l, struct hop_diag *diag)
 {
     struct hop_plan_work *w = l->work;
     double least_s = 0, even_s = 0;
-    bool bounds;
+    bool bounds, found;
     HOP_CHECK(hop_plan_least(w, l->loads, &least_s, diag));
     HOP_CHECK(find_even(l, &bounds, &even_s, diag));
-    w->floor_s = hop_max(w->floor_s, hop_min(hop_max(least_s, even_s), w->best_s));
+    least_s = hop_max(least_s, even_s);
+    w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));
+    HOP_CHECK(hop_plan_floor(w, l->loads, &least_s, l->place, &found, diag));
+    w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));
     return HOP_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "plan/plan.h"
 
-enum { OPERATIONS_MOST = 8192, PASSES = 2, POOL = 64, POLLED = 64 };
+enum { OPERATIONS_MOST = 8192, PASSES = 2, POOL = 64 };
 #define HEAT 0.05
 #define COOL 0.002
 
@@ -129,7 +129,7 @@ uint32_t hop_plan_sketch_search(struct hop_plan_sketch *s, const uint32_t *place
         s->rank_at[place[r]] = r;
     double value_s = hop_plan_sketch_value(s, s->place);
     keep(s, &pool, value_s);
-    for (uint32_t step = 0; step < steps && (step % POLLED || hop_plan_goes_on(w)); step++) {
+    for (uint32_t step = 0; step < steps && hop_plan_goes_on(w); step++) {
         double heat = HEAT * pow(COOL / HEAT, (double)step / steps);
         double limit_s = value_s * (1 - heat * log(1 - hop_draw_unit(&seed)));
         uint32_t a = hop_draw_below(&seed, w->ranks), to = hop_draw_below(&seed, w->places), was = s->place[a];

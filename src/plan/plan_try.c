@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-enum { THREADS_MOST = 64, WATCHED_NODES = 20000 };
+enum { THREADS_MOST = 64, WATCHED_WORK = 500000 /* states times operations */ };
 #define CLEAN (1 + 1e-9)
 #define WATCH_S 0.05
 
@@ -117,7 +117,8 @@ static void try_one(struct hop_plan_work *work, struct hop_plan_try *try, bool t
     struct hop_schedule *placed = NULL;
     struct hop_order_result *found = NULL;
     struct watch watch = {work, tells};
-    bool known = isfinite(try->cut_s), watched = !try->max_nodes || try->max_nodes > WATCHED_NODES;
+    bool known = isfinite(try->cut_s),
+         watched = !try->max_nodes || try->max_nodes > WATCHED_WORK / hop_schedule_count(work->exchange);
     const struct hop_order_options options = {.models = work->options.models,
                                               .allow_unclean = work->options.allow_unclean,
                                               .no_waits = try->no_waits,
