@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `hopcast plan` says to be faster is faster when it is run: on emulated links, the schedule as given and as planned.
+"""What `hopcast plan` says to be faster is faster when it is run: on emulated links, the schedule as given and as
+planned.
 
     plan_runs.py HOPCAST
 
-The links run in real time, so on a busy machine a run may be late; then it is tried again, four times as slow. Exit 0: faster; 1: not,
-however slow, or a byte was wrong. bench/plan_runs is the long form.
+The links run in real time, so on a busy machine a run may be late; then it is tried again, four times as slow. Exit 0:
+faster; 1: not, however slow, or a byte was wrong. bench/plan_runs is the long form.
 """
 import json
 import subprocess
@@ -25,8 +26,9 @@ def is_faster(folder, machine, predicted_s):
     slow = 1
     while slow <= SLOWEST:
         slower = str(round(slow * RUN_S / predicted_s))
-        given, planned = (json.loads(hopcast("run", f"{folder}/{name}.hop", "--emulate", machine, "--slower", slower, "--timeout",
-                                             "60", "--json"))["makespan_s"] for name in ("given", "planned"))
+        given, planned = (json.loads(hopcast("run", f"{folder}/{name}.hop", "--emulate", machine, "--slower", slower,
+                                             "--timeout", "60", "--json"))["makespan_s"]
+                          for name in ("given", "planned"))
         if given > 1.02 * planned:
             return True
         slow *= 4
@@ -38,11 +40,14 @@ def main():
     for machine, exchange in CASES:
         with tempfile.TemporaryDirectory() as folder:
             hopcast("make", exchange, "--on", machine, "--bytes", "256KiB", "-o", f"{folder}/given.hop")
-            hopcast("plan", f"{folder}/given.hop", "--on", machine, "--max-nodes", "20000", "-q", "-o", f"{folder}/planned.hop")
-            given_s, planned_s = (json.loads(hopcast("predict", f"{folder}/{name}.hop", "--on", machine, "--range", "none",
-                                                     "--json"))["makespan_s"] for name in ("given", "planned"))
+            hopcast("plan", f"{folder}/given.hop", "--on", machine, "--max-nodes", "20000", "-q", "-o",
+                    f"{folder}/planned.hop")
+            given_s, planned_s = (json.loads(hopcast("predict", f"{folder}/{name}.hop", "--on", machine, "--range",
+                                                     "none", "--json"))["makespan_s"]
+                                  for name in ("given", "planned"))
             fine = given_s > 1.5 * planned_s and is_faster(folder, machine, planned_s)
-            print(f"{'ok' if fine else 'FAILED'}      {exchange} on {machine}: {given_s / planned_s:.2f} times as fast is predicted")
+            print(f"{'ok' if fine else 'FAILED'}      {exchange} on {machine}: {given_s / planned_s:.2f} times as fast "
+                  "is predicted")
             failed += not fine
     return 1 if failed else 0
 
