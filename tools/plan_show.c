@@ -65,10 +65,12 @@ static void print_ways(FILE *out, const struct hop_plan_result *result)
     double value_s = result->rungs[result->rung_count - 1].value_s;
     const char *size =
         w->packet_bytes ? tool_text("in packets of %s", tool_short_bytes(w->packet_bytes)) : "in one piece";
-    if (!(value_s < result->direct_s))
-        fprintf(out, "%s not worth %s trouble: no choice gains anything\n",
-                w->way == HOP_PLAN_STAGED ? "packets are" : "staging copies is",
-                w->way == HOP_PLAN_STAGED ? "their" : "its");
+    if (!(value_s < result->direct_s) && !result->complete)
+        fprintf(out, "the search was stopped before a choice of %s was found that gains anything\n",
+                w->way == HOP_PLAN_STAGED ? "packets" : "ways");
+    else if (!(value_s < result->direct_s))
+        fprintf(out, "%s trouble: no choice was found that gains anything\n",
+                w->way == HOP_PLAN_STAGED ? "packets are not worth their" : "staging copies is not worth its");
     else if (w->gain)
         fprintf(out, "staging %u of %u copies %s %s: %s\n", w->staged, w->copies, size,
                 w->taken ? "gains" : "is not worth its trouble, and not in the plan",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the steps after placement and order share: the exchange with its ways, limits, progress. These steps take a tenth of
+/* What the steps after placement and order share: the exchange with its ways, limits, progress. These steps take a seventh of
  * states and time, or with the plan of least regret half of them, where there is a limit. */
 #include "plan/plan.h"
 
 #include "base/clock.h"
 #include "schedule/schedule.h"
 
-#define FIRST_SHARE 0.9
+#define FIRST_SHARE 0.85
 #define ROBUST_SHARE 0.5
 #define TELL_S 0.1
 
