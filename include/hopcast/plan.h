@@ -5,7 +5,8 @@
  * A placement that is best for one order of sends need not be best for another: to place first and order after gives
  * away what only both together have. hop_plan searches placements, and in each the orders of its sends (hop_order_search),
  * with bounds that hold for all placements at once, so that most are never looked at. What it finds is never worse than
- * placing first (hop_map) and ordering after, nor than ordering what was given: it begins with both.
+ * placing first (hop_map) and ordering after, nor than ordering what was given: it begins with both. For the best of
+ * these, copies find their ways and packets (hop_tune_mix).
  */
 #ifndef HOPCAST_PLAN_H
 #define HOPCAST_PLAN_H
