@@ -119,15 +119,17 @@ static void show_curve(const struct calibrate_request *r, const struct hop_topol
                             r->draws ? (uint32_t)r->draws : CALIBRATE_DRAWS, points, &count, &tool_diag);
     tool_progress_end(&progress);
     tool_try(done);
-    printf("%-12s %10s %10s %10s %20s %10s\n", "groups", "suggested", "median", "random", "least to most", "median");
+    printf("%-12s %10s %10s %10s %20s %10s %10s %10s\n", "groups", "suggested", "median", "random", "least to most",
+           "median", "in stages", "median");
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_curve_point *p = &points[i];
-        printf("%-12u %8.1f %% %8.2f %% %8.1f %% %9.1f to %5.1f %% %8.2f %%\n", p->count, 100 * p->suggested,
-               100 * p->suggested_error, 100 * p->random, 100 * p->random_least, 100 * p->random_most,
-               100 * p->random_error);
+        printf("%-12u %8.1f %% %8.2f %% %8.1f %% %9.1f to %5.1f %% %8.2f %% %8.1f %% %8.2f %%\n", p->count,
+               100 * p->suggested, 100 * p->suggested_error, 100 * p->random, 100 * p->random_least,
+               100 * p->random_most, 100 * p->random_error, 100 * p->staged, 100 * p->staged_error);
     }
     printf(
-        "shares of all %u groups that are predicted within 15 %%, and their median error, by fits to so many of them\n",
+        "shares of all %u groups that are predicted within 15 %%, and their median error, by fits to so many of them;\n"
+        "in stages: the second half was suggested after a fit to the first half\n",
         count ? points[count - 1].count : 0);
     tool_write_text(r->curve, hop_curve_to_svg(points, count, hop_topology_name(topology)));
 }

@@ -12,7 +12,7 @@
 struct request {
     struct tool_given given;
     const char *on, *emulate, *output, *raw, *fit, *model;
-    struct tool_words sets;
+    struct tool_words sets, measured;
     struct tool_sizes sizes;
     bool json, force;
     uint32_t suggest;
@@ -59,6 +59,9 @@ static const struct tool_option table[] = {
            "TOPOLOGY; "
            "with --output as measurement CSV to be filled in",
            .low = 1, .high = 1000, .needs = "on", .excludes = "emulate fit raw json"),
+    OPTION("measured", 0, LIST, AT(request, measured), "FILE",
+           "with --suggest: rows that are known already, which are not asked for", .use = USE_INPUT,
+           .needs = "suggest"),
     FLAG("force", 0, AT(request, force),
          "write also what has fewer than 3 samples; exit status 0 also when the machine was too noisy"),
     SHARED(json, AT(request, json), .excludes = "fit", .help = "everything, for machines (docs/measure.schema.json)"),
@@ -146,14 +149,22 @@ static int conclude(const struct request *r, struct hop_topology *topology, cons
 static void suggest(const struct request *r, const struct hop_topology *topology)
 {
     struct hop_suggestion *s;
+    struct hop_measurements *measured = NULL;
     struct hop_fit_options options = {.model = r->model};
     struct hop_network *network = NULL;
     if (!r->model && hop_network_create(topology, "server", &network, &tool_diag) != HOP_OK)
         options.model = "fair"; /* neither PCIe nor two-way links */
     hop_network_destroy(network);
-    tool_try(hop_calibrate_suggest(topology, NULL, &options, r->suggest, &s, &tool_diag));
-    printf("%u of %u measurements; predictions of all may be off by %.1f %% before\n\n%4s %10s  %s\n", s->count,
-           hop_measurements_group_count(s->candidates), 100 * s->unsure_before, "", "off then", "copies at once");
+    if (r->measured.count)
+        tool_try_file(
+            hop_measurements_load_all((const char *const *)r->measured.at, r->measured.count, &measured, &tool_diag),
+            MEASUREMENTS_ARE_EXPECTED);
+    tool_try(hop_calibrate_suggest(topology, NULL, measured, &options, r->suggest, &s, &tool_diag));
+    printf("%u of %u measurements", s->count, hop_measurements_group_count(s->candidates));
+    if (measured)
+        printf(" beside %u that are known", hop_measurements_group_count(measured));
+    printf("; predictions of all may be off by %.1f %% before\n\n%4s %10s  %s\n", 100 * s->unsure_before, "",
+           "off then", "copies at once");
     for (uint32_t i = 0; i < s->count; i++) {
         struct hop_measurement_group rows = hop_measurements_group(s->candidates, s->groups[i]);
         printf("%4u %8.1f %%  ", i + 1, 100 * s->unsure[i]);
@@ -166,6 +177,7 @@ static void suggest(const struct request *r, const struct hop_topology *topology
     if (r->output)
         tool_write_text(r->output, hop_suggestion_to_csv(s));
     hop_suggestion_destroy(s);
+    hop_measurements_destroy(measured);
 }
 
 /* ---- the command ---- */

@@ -121,10 +121,10 @@ HOP_API char *hop_fit_result_to_json(const struct hop_fit_result *result);
 
 /* ---- which measurements, and how many ---- */
 
-/* Measurements, each transfers alone or together, of which the first say most about all others, before anything is measured. Beliefs
- * about a topology as it was given (its values are off by so much, limits that it does not speak of may be there) say how the rates
- * of any two measurements vary together; chosen is what leaves the least variance in all of them, one after the other, then
- * exchanged as long as that helps (docs/measure.md). */
+/* Measurements, each transfers alone or together, of which the first say most about all others. Beliefs about a topology as it was
+ * given, or as it was fitted to what is known (its values are off by so much, limits that it does not speak of may be there), say how
+ * the rates of any two measurements vary together; chosen is what leaves the least variance in all of them, one after the other, then
+ * exchanged as long as that helps; several at once come after what they get alone (docs/measure.md). */
 struct hop_suggestion {
     const struct hop_measurements
         *candidates;        /* what was chosen among; a group is one measurement. Those made are the result's */
@@ -133,10 +133,13 @@ struct hop_suggestion {
     double unsure_before;   /* with none */
     uint32_t count;         /* as many as were asked for, or as there are */
 };
-/* candidates NULL: copies between the GPUs of the topology and with host memory, alone, both ways, and several at once. options may
- * be NULL; of them model and compare count. The caller frees the result; the topology is only read. */
+/* candidates NULL: copies between the GPUs of the topology and with host memory, alone, both ways, and several at once. measured:
+ * what is known already, of which nothing is named again; NULL: nothing is. options may be NULL; of them model, kinds and compare
+ * count. The caller frees the result, which candidates must outlive; the topology is only read. What names no device of the topology
+ * is refused at its place. */
 HOP_API enum hop_status hop_calibrate_suggest(const struct hop_topology *topology,
                                               const struct hop_measurements *candidates,
+                                              const struct hop_measurements *measured,
                                               const struct hop_fit_options *options, uint32_t count,
                                               struct hop_suggestion **suggestion, struct hop_diag *diag);
 HOP_API void hop_suggestion_destroy(struct hop_suggestion *suggestion); /* NULL is allowed */
@@ -148,6 +151,7 @@ struct hop_curve_point {
     uint32_t count; /* groups that the fit has */
     double suggested,
         suggested_error; /* the share of all groups within 15 %, and their median error: fit to those suggested */
+    double staged, staged_error;      /* the same where the second half was suggested after a fit to the first half */
     double random, random_error;      /* the means of the same over fits to random ones */
     double random_least, random_most; /* of the shares */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How well a fit predicts all groups, by how many of them it has: those that are suggested first, and random ones. */
+/* How well a fit predicts all groups, by how many of them it has: those that are suggested, at once and in two stages, and
+ * random ones. */
 #include "base/random.h"
 #include "calibrate/fit.h"
 
@@ -32,8 +33,8 @@ static bool is_usable(const struct hop_measurements *m, uint32_t group)
     return any && !collapse;
 }
 
-/* Fits to the first `count` of these groups and predicts all. */
-static void predict_all(struct learning *l, const uint32_t *groups, uint32_t count, double *share, double *error)
+/* Trains with the first `count` of these groups. */
+static void mark(struct learning *l, const uint32_t *groups, uint32_t count)
 {
     memset(l->train, 0, hop_measurements_count(l->measurements));
     for (uint32_t i = 0; i < count; i++) {
@@ -41,8 +42,16 @@ static void predict_all(struct learning *l, const uint32_t *groups, uint32_t cou
         for (uint32_t r = 0; r < rows.count; r++)
             l->train[rows.rows[r]] = 1;
     }
-    struct hop_fitting *f = hop_fit_once(l->measurements, l->topology, l->options, l->train, l->failure);
+}
+
+/* Fits to the first `count` of these groups and predicts all. */
+static void predict_all(struct learning *l, const uint32_t *groups, uint32_t count, double *share, double *error)
+{
     *share = *error = NAN;
+    if (l->failure->status != HOP_OK)
+        return;
+    mark(l, groups, count);
+    struct hop_fitting *f = hop_fit_once(l->measurements, l->topology, l->options, l->train, l->failure);
     if (!f)
         return;
     f->train = NULL;
@@ -87,15 +96,28 @@ static void predict_random(struct learning *l, uint32_t count, uint32_t draws, s
     }
 }
 
-static void predict_suggested(struct learning *l, struct hop_curve_point *point)
+/* Adds those that are suggested beside what is known, which is marked in `known` (NULL: nothing is), to the first `count` of `order`,
+ * until there are `wanted`. Returns how many there are. */
+static uint32_t add_suggested(struct learning *l, const uint8_t *known, uint32_t count, uint32_t wanted)
 {
     struct hop_suggestion *suggestion = NULL;
     if (l->failure->status == HOP_OK)
-        l->failure->status = hop_calibrate_suggest(l->topology, l->measurements, l->options, point->count, &suggestion,
-                                                   l->failure->diag);
-    if (suggestion)
-        predict_all(l, suggestion->groups, suggestion->count, &point->suggested, &point->suggested_error);
+        l->failure->status = hop_fit_suggest_more(l->topology, l->measurements, known, l->options, wanted - count,
+                                                  &suggestion, l->failure->diag);
+    for (uint32_t i = 0; suggestion && i < suggestion->count; i++)
+        l->order[count++] = suggestion->groups[i];
     hop_suggestion_destroy(suggestion);
+    return count;
+}
+
+static void predict_suggested(struct learning *l, struct hop_curve_point *point)
+{
+    uint32_t count = add_suggested(l, NULL, 0, point->count);
+    predict_all(l, l->order, count, &point->suggested, &point->suggested_error);
+    count = add_suggested(l, NULL, 0, (point->count + 1) / 2);
+    mark(l, l->order, count);
+    count = add_suggested(l, l->train, count, point->count);
+    predict_all(l, l->order, count, &point->staged, &point->staged_error);
 }
 
 static void predict_points(struct learning *l, const uint32_t *counts, uint32_t count, uint32_t draws,
@@ -112,8 +134,8 @@ static void predict_points(struct learning *l, const uint32_t *counts, uint32_t 
             predict_random(l, point->count, draws, point);
         } else {
             predict_all(l, l->usable, l->count, &point->suggested, &point->suggested_error);
-            point->random_error = point->suggested_error;
-            point->random = point->random_least = point->random_most = point->suggested;
+            point->random_error = point->staged_error = point->suggested_error;
+            point->staged = point->random = point->random_least = point->random_most = point->suggested;
         }
         (*point_count)++;
         if (l->options->progress)

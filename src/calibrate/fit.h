@@ -11,7 +11,9 @@
  *     fit.c      a fit from beginning to end, and without what is held out
  *     fit_result.c  how sure its values are
  *     residuals.c   what remains of the errors
- *     suggest.c  which measurements would determine most
+ *     candidates.c  measurements that might be made
+ *     suggest.c  which of them would determine most
+ *     design.c   the best choice of observations, whatever they are of
  *     curve.c    how well a fit predicts, by how many measurements it has
  */
 #ifndef HOP_CALIBRATE_FIT_H
@@ -217,6 +219,15 @@ struct hop_fitting *hop_fit_settle(struct hop_fitting *f); /* itself; NULL: its 
 void hop_fit_finish(struct hop_fitting *f);                /* NULL is allowed */
 void hop_fit_take_options(struct hop_fit_options *own, const struct hop_fit_options *given,
                           struct hop_failure *failure);
+
+/* ---- candidates.c, suggest.c ---- */
+
+/* Copies between the GPUs of a topology and with host memory, alone and together; NULL: that failed. */
+struct hop_measurements *hop_fit_candidates(const struct hop_topology *topology, struct hop_failure *failure);
+/* Suggests those groups that say most beside those that are known (per measurement whether it is; NULL: none is). Options are taken. */
+enum hop_status hop_fit_suggest_more(const struct hop_topology *topology, const struct hop_measurements *all,
+                                     const uint8_t *known, const struct hop_fit_options *options, uint32_t count,
+                                     struct hop_suggestion **suggestion, struct hop_diag *diag);
 
 /* ---- residuals.c ---- */
 

@@ -1,71 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which measurements say most. Beliefs about a topology as it was given are values that may be off, each by its own
- * amount: a column says by how much that changes the (logarithm of the) rate of every candidate,
+ * Which measurements say most, by what is believed before they are made: of every value that a fit may turn, and of every one that
+ * it may add, what it might be instead; and that each kind of measurement is off in a manner of its own. design.c chooses by that.
  *
- *     P = C C'     the covariance of the rates of all candidates under these beliefs
- *
- * Measuring candidate i with noise s leaves P - p p' / (P(i, i) + s^2), p being column i of P, and so takes |p|^2 / (P(i, i) + s^2)
- * away from the sum of the variances (an A-optimal design for predictions). The best one is taken, again and again; then each
- * is exchanged for a better one, if there is one beside the others.
+ * Several copies at once say something beside what such copies get alone, so they are chosen after these. Where some measurements are
+ * known already, a fit is made of them, and the beliefs are about what it found, and about the kinds of measurements that it is off in,
+ * as far as it is off.
  */
+#include "calibrate/design.h"
 #include "calibrate/fit.h"
+#include "measurements/measurements.h"
 
 #include <math.h>
-#include <stdio.h>
 
-enum { CANDIDATES_MAX = 2048, DEVICES_MAX = 16, EXCHANGES = 3 };
-#define NOISE 0.02
-#define SLOW_DEVICE 0.8   /* a riser, a slot of fewer lanes: of what its link was given as */
-#define EXCHANGE_WORK 3e9 /* multiplications */
-
-struct design {
-    const struct hop_measurements *candidates;
-    uint32_t *usable, count; /* groups that may be chosen */
-    double *first, *now;     /* covariances: before, and with what is chosen */
-    double *column;
-    uint32_t *chosen; /* places in usable */
-    double *unsure;
-    struct hop_arena arena;
-};
+enum { CANDIDATES_MAX = 1024, SAME_BYTES = 1 << 20 };
+#define SLOW_DEVICE 0.8 /* a riser, a slot of fewer lanes: of what its link was given as */
+#define KIND_OFF 0.15   /* logarithm: what the model makes wrong of a kind of measurement */
 
 struct owned_suggestion {
     struct hop_suggestion public; /* first */
-    struct hop_measurements *made;
+    struct hop_measurements *made, *joined;
     struct hop_arena arena;
 };
 
+/* What is chosen among: groups of measurements, those that are known, too. */
+struct candidates {
+    struct hop_design design; /* first */
+    const struct hop_fitting *f;
+    uint32_t *group;
+    uint64_t *way;  /* per row of the measurements: alike for copies over links that are alike */
+    uint64_t *kind; /* per candidate: alike for groups of copies over alike ways */
+    uint32_t count;
+};
+
+static struct hop_measurement_group rows_of(const struct candidates *c, uint32_t candidate)
+{
+    return hop_measurements_group(c->f->measurements, c->group[candidate]);
+}
+
 /* ---- beliefs ---- */
 
-/* Both directions of one device's PCIe link. */
+static bool is_of_device(const struct hop_fitting *f, uint32_t directed)
+{
+    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
+    return link->kind == HOP_LINK_PCIE && hop_node_is_device(hop_topology_node(f->topology, link->ends[0])->kind);
+}
+
+/* One device's PCIe link, or a direction of it. */
 static bool is_device_link(const struct hop_fitting *f, const struct hop_knob *knob)
 {
-    const struct hop_link *link = hop_topology_link(f->topology, knob->members[0] / 2);
-    return knob->count == 2 && link->kind == HOP_LINK_PCIE &&
-           hop_node_is_device(hop_topology_node(f->topology, link->ends[0])->kind);
+    return knob->kind == HOP_KNOB_CAPACITY && knob->count <= 2 && knob->count > 0 &&
+           is_of_device(f, knob->members[0]) && knob->members[0] / 2 == knob->members[knob->count - 1] / 2;
+}
+
+static double fastest(const struct hop_fitting *f, bool devices)
+{
+    double most = 0;
+    for (uint32_t d = 0; d < f->directed; d++) {
+        const struct hop_link *link = hop_topology_link(f->topology, d / 2);
+        if (devices ? is_of_device(f, d) : link->kind == HOP_LINK_PCIE)
+            most = hop_max(most, link->capacity_Bps[d & 1] / link->count);
+    }
+    return most;
 }
 
 /* What a value may be instead, as likely as what it is within one deviation. */
-static double alternative(const struct hop_fitting *f, const struct hop_knob *knob)
+static double lower(const struct hop_fitting *f, const struct hop_knob *knob)
 {
     bool limit = knob->kind == HOP_KNOB_CAPACITY && knob->parent == HOP_NONE &&
                  hop_topology_link(f->topology, knob->members[0] / 2)->kind != HOP_LINK_PCIE;
-    double fastest = 0;
-    for (uint32_t d = 0; d < f->directed && limit; d++) {
-        const struct hop_link *link = hop_topology_link(f->topology, d / 2);
-        if (link->kind == HOP_LINK_PCIE)
-            fastest = hop_max(fastest, link->capacity_Bps[d & 1] / link->count);
-    }
-    if (limit && fastest > 0 && knob->value > 3 * fastest) /* what some devices together would feel */
-        return 2 * fastest;
+    double pcie = limit ? fastest(f, false) : 0;
+    if (pcie > 0 && knob->value > 3 * pcie) /* what some devices together would feel */
+        return 2 * pcie;
     switch (knob->kind) {
     case HOP_KNOB_LATENCY:
         return knob->value + 1e-5;
     case HOP_KNOB_CAPACITY:
-        return knob->value * (knob->parent == HOP_NONE  ? 0.75
-                              : knob->count > 2         ? 0.85
-                              : is_device_link(f, knob) ? SLOW_DEVICE
-                                                        : 0.9);
+        return knob->value * (knob->parent == HOP_NONE                      ? 0.75
+                              : knob->count > 2                             ? 0.85
+                              : is_device_link(f, knob) && knob->count == 2 ? SLOW_DEVICE
+                                                                            : 0.9);
     case HOP_KNOB_CROSSING:
         return knob->value * (knob->parent == HOP_NONE ? 0.85 : 0.93);
     default:
@@ -73,292 +87,337 @@ static double alternative(const struct hop_fitting *f, const struct hop_knob *kn
     }
 }
 
-/* By how much each candidate changes in the trial of a value (NULL: of something that all may feel), as a column of C. */
-static void add_column(const struct hop_fitting *f, struct design *d, const struct hop_knob *knob)
+/* A capacity may as well be larger, which shows elsewhere, where it is not the least on its way: of a device's link as large as that
+ * of the fastest device. The value itself: nothing would show. */
+static double higher(const struct hop_fitting *f, const struct hop_knob *knob)
 {
-    double *column = d->column;
+    double low = lower(f, knob);
+    if (knob->kind != HOP_KNOB_CAPACITY || low < knob->value / 3)
+        return knob->value;
+    double high = knob->value * knob->value / low;
+    return is_device_link(f, knob) ? hop_max(high, fastest(f, true)) : high;
+}
+
+/* By how much each candidate changes in the trial of a value (NULL: of something that all may feel). */
+static void believe(struct candidates *c, const struct hop_fitting *f, const struct hop_knob *knob)
+{
+    struct hop_design *d = &c->design;
     for (uint32_t i = 0; i < d->count && hop_fit_good(f); i++) {
-        struct hop_measurement_group rows = hop_measurements_group(d->candidates, d->usable[i]);
+        struct hop_measurement_group rows = rows_of(c, i);
         double sum = 0;
         uint32_t count = 0;
-        for (uint32_t r = 0; r < rows.count && hop_fit_touches(f, knob, d->usable[i]); r++) {
+        for (uint32_t r = 0; r < rows.count && hop_fit_touches(f, knob, c->group[i]); r++) {
             double change = f->trial.row[rows.rows[r]] - f->now.row[rows.rows[r]];
             sum += isnan(change) ? 0 : change;
             count += !isnan(change);
         }
-        column[i] = count ? sum / count : 0;
+        d->change[i] = count ? sum / count : 0;
     }
-    for (uint32_t i = 0; i < d->count; i++) {
-        for (uint32_t j = 0; j < d->count && column[i] != 0; j++)
-            d->first[(size_t)i * d->count + j] += column[i] * column[j];
+    hop_design_believe(d);
+}
+
+static void believe_value(struct candidates *c, struct hop_fitting *f, const struct hop_knob *knob, double value)
+{
+    if (c->design.arena.failed || !hop_fit_good(f) || value == knob->value)
+        return;
+    (void)hop_fit_try(f, knob, hop_knob_clamp(f, knob, value));
+    hop_knob_set(f, knob, knob->value);
+    believe(c, f, knob);
+}
+
+/* All of a kind are off alike, by so much. */
+static void believe_kind(struct candidates *c, uint64_t kind, double off)
+{
+    struct hop_design *d = &c->design;
+    for (uint32_t i = 0; i < d->count; i++)
+        d->change[i] = c->kind[i] == kind ? off : 0;
+    hop_design_believe(d);
+}
+
+static void find_beliefs(struct candidates *c, struct hop_fitting *f)
+{
+    uint32_t proposed = 0, pairs[HOP_CHIPS_TRIED][2], chips = hop_fit_good(f) ? hop_fit_list_chips(f, pairs) : 0;
+    struct hop_knob *proposals = hop_fit_good(f) ? hop_knobs_propose(f, &proposed) : NULL;
+    for (uint32_t k = 0; k < f->knob_count + proposed && proposals; k++) {
+        const struct hop_knob *knob = k < f->knob_count ? &f->knobs[k] : &proposals[k - f->knob_count];
+        believe_value(c, f, knob, lower(f, knob));
+        believe_value(c, f, knob, higher(f, knob));
+    }
+    for (uint32_t p = 0; p < chips && !c->design.arena.failed && hop_fit_good(f); p++) {
+        hop_fit_try_chip(f, pairs[p]);
+        believe(c, f, NULL);
+    }
+    for (uint32_t i = 0; i < c->design.count && !c->design.arena.failed; i++) {
+        uint32_t first = 0;
+        while (c->kind[first] != c->kind[i])
+            first++;
+        if (first == i)
+            believe_kind(c, c->kind[i], KIND_OFF);
     }
 }
 
-/* Candidates that may be chosen, and how they vary together. */
-static void find_beliefs(struct hop_fitting *f, struct design *d)
+/* ---- kinds of measurements ---- */
+
+static uint64_t mix(uint64_t x)
 {
-    d->usable = hop_arena_alloc(&d->arena, (f->groups + 1) * sizeof *d->usable);
-    for (uint32_t k = 0; k < f->knob_count; k++)
-        hop_knob_set(f, &f->knobs[k], f->knobs[k].value); /* parts that differed are one now */
-    hop_fit_evaluate(f, NULL, &f->now);
-    for (uint32_t g = 0; d->usable && g < f->groups && d->count < CANDIDATES_MAX && hop_fit_good(f); g++) {
-        struct hop_measurement_group rows = hop_measurements_group(d->candidates, g);
+    x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    return x ^ x >> 32;
+}
+
+/* The links of a copy as what they are, whichever they are. */
+static uint64_t way_of(const struct hop_fitting *f, uint32_t row)
+{
+    const struct hop_measurement *m = hop_measurements_at(f->measurements, row);
+    uint64_t sum = m->pulled;
+    for (uint32_t d = 0; d < f->directed; d++) {
+        const struct hop_link *link = hop_topology_link(f->topology, d / 2);
+        const unsigned what[] = {link->kind, (unsigned)link->generation, (unsigned)link->width,
+                                 hop_topology_node(f->topology, link->ends[d & 1])->kind,
+                                 hop_topology_node(f->topology, link->ends[!(d & 1)])->kind};
+        uint64_t hash = 0;
+        for (size_t i = 0; i < HOP_COUNT(what); i++)
+            hash = mix(hash + what[i] + 1);
+        sum += f->takes[(size_t)row * f->directed + d] ? hash : 0;
+    }
+    return mix(sum);
+}
+
+static bool has_value(const struct hop_measurement *m)
+{
+    return !isnan(m->rate_Bps) || !isnan(m->time_s);
+}
+
+static void find_kinds(struct candidates *c)
+{
+    const struct hop_measurements *m = c->f->measurements;
+    uint32_t rows = hop_measurements_count(m);
+    c->way = hop_arena_alloc(&c->design.arena, (rows + 1) * sizeof *c->way);
+    c->kind = hop_arena_alloc(&c->design.arena, (c->design.count + 1) * sizeof *c->kind);
+    for (uint32_t r = 0; c->way && r < rows; r++)
+        c->way[r] = way_of(c->f, r);
+    for (uint32_t i = 0; c->way && c->kind && i < c->design.count; i++) {
+        struct hop_measurement_group its = rows_of(c, i);
+        uint64_t sum = 0;
+        for (uint32_t r = 0; r < its.count; r++)
+            sum += mix(c->way[its.rows[r]] + has_value(hop_measurements_at(m, its.rows[r])));
+        c->kind[i] = mix(sum + its.count);
+    }
+}
+
+/* ---- what may be chosen ---- */
+
+/* Of this way, there are as many groups of several as lone copies, without a candidate, though there are more of the latter. */
+static bool lacks_lone(const struct candidates *c, uint64_t way, uint32_t but)
+{
+    const struct hop_design *d = &c->design;
+    uint32_t alone = 0, several = 0, left = 0;
+    for (uint32_t i = 0; i < d->count; i++) {
+        struct hop_measurement_group rows = rows_of(c, i);
+        bool takes = false, in = d->known[i];
+        for (uint32_t r = 0; r < rows.count && !takes && i != but; r++)
+            takes = c->way[rows.rows[r]] == way;
+        for (uint32_t k = 0; k < d->chosen_count && takes && !in; k++)
+            in = d->chosen[k] == i;
+        alone += takes && in && rows.count == 1;
+        several += takes && in && rows.count > 1;
+        left += takes && !in && rows.count == 1;
+    }
+    return several >= alone && left > 0;
+}
+
+/* Several copies at once come after as many lone ones over each of their ways. */
+static bool allows(const struct hop_design *d, uint32_t candidate)
+{
+    const struct candidates *c = d->context;
+    struct hop_measurement_group rows = rows_of(c, candidate);
+    for (uint32_t r = 0; r < rows.count && rows.count > 1; r++) {
+        uint64_t way = c->way[rows.rows[r]];
+        bool seen = false;
+        for (uint32_t o = 0; o < r && !seen; o++)
+            seen = c->way[rows.rows[o]] == way;
+        if (!seen && lacks_lone(c, way, candidate))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what is known ---- */
+
+/* Whether two groups are the same copies, each long enough for its rate. */
+static bool is_same(const struct hop_fitting *f, uint32_t known, uint32_t other)
+{
+    const struct hop_schedule *a = f->expect->groups[known].schedule, *b = f->expect->groups[other].schedule;
+    struct hop_measurement_group rows = hop_measurements_group(f->measurements, known),
+                                 others = hop_measurements_group(f->measurements, other);
+    bool same = rows.count == others.count && hop_schedule_count(a) == hop_schedule_count(b);
+    for (uint32_t i = 0; i < rows.count && same; i++) {
+        const struct hop_measurement *m = hop_measurements_at(f->measurements, rows.rows[i]);
+        same = hop_expect_bytes(f->expect, m) >= SAME_BYTES && has_value(m) &&
+               m->pulled == hop_measurements_at(f->measurements, others.rows[0])->pulled;
+    }
+    for (uint32_t i = 0; i < hop_schedule_count(a) && same; i++) {
+        const struct hop_op *op = hop_schedule_op(a, i);
+        int balance = 0;
+        for (uint32_t k = 0; k < hop_schedule_count(a); k++) {
+            const struct hop_op *mine = hop_schedule_op(a, k), *its = hop_schedule_op(b, k);
+            balance += strcmp(mine->from.device, op->from.device) == 0 && strcmp(mine->to.device, op->to.device) == 0;
+            balance -= strcmp(its->from.device, op->from.device) == 0 && strcmp(its->to.device, op->to.device) == 0;
+        }
+        same = balance == 0;
+    }
+    return same;
+}
+
+/* How far the fit to what is known is off there, as a mean square. */
+static double off_of(const struct hop_fitting *fitted, struct hop_measurement_group rows)
+{
+    double sum = 0;
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < rows.count; r++) {
+        double error = fitted->now.row[rows.rows[r]];
+        sum += isnan(error) ? 0 : error * error;
+        count += !isnan(error);
+    }
+    return count ? sum / count : 0;
+}
+
+/* Takes what is known. Where the fit is off all the same, others of this kind may be off as far. */
+static void take_known(struct candidates *c, const struct hop_fitting *fitted)
+{
+    struct hop_design *d = &c->design;
+    hop_design_restart(d);
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (d->known[i])
+            hop_design_take(d, i);
+    }
+    hop_design_keep(d);
+    for (uint32_t i = 0; i < d->count && fitted; i++) {
+        if (d->known[i])
+            believe_kind(c, c->kind[i], sqrt(off_of(fitted, rows_of(c, i))));
+    }
+}
+
+/* Groups that have a value, and, of those that are not to be chosen, that are known. */
+static void list_candidates(struct candidates *c, const uint8_t *known, uint32_t may)
+{
+    const struct hop_fitting *f = c->f;
+    uint32_t count = 0;
+    c->group = hop_arena_alloc(&c->design.arena, (f->groups + 1) * sizeof *c->group);
+    for (uint32_t g = 0; c->group && g < f->groups && count < CANDIDATES_MAX; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
         bool valued = false;
         for (uint32_t i = 0; i < rows.count; i++)
             valued = valued || !isnan(f->now.row[rows.rows[i]]);
-        if (valued)
-            d->usable[d->count++] = g;
+        if (valued && (g < may || known[rows.rows[0]]))
+            c->group[count++] = g;
     }
-    size_t square = (size_t)d->count * d->count + 1;
-    d->first = hop_arena_alloc(&d->arena, square * sizeof *d->first);
-    d->now = hop_arena_alloc(&d->arena, square * sizeof *d->now);
-    d->column = hop_arena_alloc(&d->arena, (d->count + 1) * sizeof *d->column);
-    uint32_t proposed = 0, pairs[HOP_CHIPS_TRIED][2], chips = hop_fit_good(f) ? hop_fit_list_chips(f, pairs) : 0;
-    struct hop_knob *proposals = hop_fit_good(f) ? hop_knobs_propose(f, &proposed) : NULL;
-    for (uint32_t k = 0; k < f->knob_count + proposed && !d->arena.failed && hop_fit_good(f); k++) {
-        const struct hop_knob *knob = k < f->knob_count ? &f->knobs[k] : &proposals[k - f->knob_count];
-        (void)hop_fit_try(f, knob, hop_knob_clamp(f, knob, alternative(f, knob)));
-        hop_knob_set(f, knob, knob->value);
-        add_column(f, d, knob);
-    }
-    for (uint32_t c = 0; c < chips && !d->arena.failed && hop_fit_good(f); c++) {
-        hop_fit_try_chip(f, pairs[c]);
-        add_column(f, d, NULL);
+    hop_design_begin(&c->design, count);
+    for (uint32_t i = 0; !c->design.arena.failed && i < count; i++) {
+        c->design.known[i] = known && known[rows_of(c, i).rows[0]];
+        for (uint32_t g = may; g < f->groups && !c->design.known[i]; g++)
+            c->design.known[i] = is_same(f, g, c->group[i]);
     }
 }
 
-/* ---- choosing ---- */
-
-static double gain_of(const struct design *d, uint32_t i)
+static void choose(struct candidates *c, uint32_t wanted, struct owned_suggestion *s)
 {
-    const double *p = d->now + (size_t)i * d->count;
-    double sum = 0;
-    for (uint32_t j = 0; j < d->count; j++)
-        sum += p[j] * p[j];
-    return sum / (p[i] + NOISE * NOISE);
-}
-
-static void take(struct design *d, uint32_t i)
-{
-    double own = d->now[(size_t)i * d->count + i] + NOISE * NOISE;
-    double *p = d->unsure; /* scratch behind what is written there */
-    memcpy(p, d->now + (size_t)i * d->count, d->count * sizeof *p);
-    for (uint32_t j = 0; j < d->count; j++) {
-        for (uint32_t k = 0; k < d->count && p[j] != 0; k++)
-            d->now[(size_t)j * d->count + k] -= p[j] * p[k] / own;
-    }
-}
-
-/* The best of those that are not among the first `taken` of the chosen but `except`. */
-static uint32_t best_of(const struct design *d, uint32_t taken, uint32_t except)
-{
-    uint32_t best = 0;
-    double most = -1;
-    for (uint32_t i = 0; i < d->count; i++) {
-        bool used = false;
-        for (uint32_t c = 0; c < taken && !used; c++)
-            used = c != except && d->chosen[c] == i;
-        double gain = used ? -1 : gain_of(d, i);
-        if (gain > most * (1 + 1e-9)) {
-            most = gain;
-            best = i;
-        }
-    }
-    return best;
-}
-
-static void restart(struct design *d)
-{
-    memcpy(d->now, d->first, (size_t)d->count * d->count * sizeof *d->now);
-}
-
-static double unsure_of(const struct design *d)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < d->count; i++)
-        sum += hop_max(0, d->now[(size_t)i * d->count + i]);
-    return sqrt(sum / (d->count ? d->count : 1));
-}
-
-static void exchange(struct design *d, uint32_t wanted)
-{
-    bool changed = (double)wanted * wanted * d->count * d->count < EXCHANGE_WORK;
-    for (unsigned pass = 0; pass < EXCHANGES && changed; pass++) {
-        changed = false;
-        for (uint32_t c = 0; c < wanted; c++) {
-            restart(d);
-            for (uint32_t o = 0; o < wanted; o++) {
-                if (o != c)
-                    take(d, d->chosen[o]);
-            }
-            uint32_t best = best_of(d, wanted, c);
-            if (best != d->chosen[c] && gain_of(d, best) > gain_of(d, d->chosen[c]) * (1 + 1e-6)) {
-                d->chosen[c] = best;
-                changed = true;
-            }
-        }
-    }
-}
-
-/* Which of the chosen helps most comes first. */
-static void put_in_order(struct design *d, uint32_t wanted, struct owned_suggestion *s, uint32_t *groups,
-                         double *unsure)
-{
-    restart(d);
-    s->public.unsure_before = unsure_of(d);
-    for (uint32_t n = 0; n < wanted; n++) {
-        uint32_t best = n;
-        double most = -1;
-        for (uint32_t c = n; c < wanted; c++) {
-            double gain = gain_of(d, d->chosen[c]);
-            if (gain > most) {
-                most = gain;
-                best = c;
-            }
-        }
-        uint32_t kept = d->chosen[n];
-        d->chosen[n] = d->chosen[best];
-        d->chosen[best] = kept;
-        take(d, d->chosen[n]);
-        groups[n] = d->usable[d->chosen[n]];
-        unsure[n] = unsure_of(d);
-    }
-}
-
-static void choose(struct design *d, uint32_t wanted, struct owned_suggestion *s)
-{
-    uint32_t *groups = hop_arena_alloc(&s->arena, (wanted + 1) * sizeof *groups);
-    double *unsure = hop_arena_alloc(&s->arena, (wanted + 1) * sizeof *unsure);
-    d->chosen = hop_arena_alloc(&d->arena, (wanted + 1) * sizeof *d->chosen);
-    d->unsure = hop_arena_alloc(&d->arena, (d->count + 1) * sizeof *d->unsure);
-    if (d->arena.failed || s->arena.failed)
+    struct hop_design *d = &c->design;
+    uint32_t *groups = hop_arena_alloc(&s->arena, (d->count + 1) * sizeof *groups);
+    double *unsure = hop_arena_alloc(&s->arena, (d->count + 1) * sizeof *unsure);
+    if (!groups || !unsure)
         return;
-    restart(d);
-    for (uint32_t c = 0; c < wanted; c++) {
-        d->chosen[c] = best_of(d, c, HOP_NONE);
-        take(d, d->chosen[c]);
-    }
-    exchange(d, wanted);
-    put_in_order(d, wanted, s, groups, unsure);
+    hop_design_restart(d);
+    s->public.unsure_before = hop_design_unsure(d);
+    hop_design_choose(d, wanted, unsure);
+    for (uint32_t i = 0; i < d->chosen_count; i++)
+        groups[i] = c->group[d->chosen[i]];
     s->public.groups = groups;
     s->public.unsure = unsure;
-    s->public.count = wanted;
-}
-
-/* ---- candidates of a topology ---- */
-
-struct devices {
-    const char *names[DEVICES_MAX];
-    bool hosted; /* all of them reach host memory */
-    uint32_t count;
-    struct hop_buffer out;
-};
-
-static void put_copy(struct devices *d, const char *from, const char *to, const char *group, uint32_t a, uint32_t b)
-{
-    hop_buffer_printf(&d->out, "%s,%s,,%s-%u-%u,1,\n", from, to, group, a, b);
-}
-
-/* Copies with host memory of so many devices, a stride apart from the first on: in (1), out (2), or both ways (3). */
-static void put_hosts(struct devices *d, uint32_t first, uint32_t count, uint32_t stride, unsigned ways,
-                      const char *group)
-{
-    uint32_t number = count > 1 ? count : first;
-    for (uint32_t i = first, k = 0; i < d->count && k < count; i += stride, k++) {
-        if (ways & 1)
-            put_copy(d, "host", d->names[i], group, number, count > 1 ? d->count + stride : 0);
-        if (ways & 2)
-            put_copy(d, d->names[i], "host", group, number, count > 1 ? d->count + stride : 0);
-    }
-}
-
-static void put_candidates(struct devices *d)
-{
-    static const char *const ways[] = {"", "host-to", "to-host", "host-both"};
-    uint32_t n = d->count;
-    hop_buffer_puts(&d->out, "from,to,bytes,concurrent_group,measured_GBps,notes\n");
-    for (uint32_t a = 0; a < n; a++) {
-        for (unsigned way = 1; way <= 3 && d->hosted; way++)
-            put_hosts(d, a, 1, 1, way, ways[way]);
-        for (uint32_t b = 0; b < n; b++) {
-            if (a == b)
-                continue;
-            put_copy(d, d->names[a], d->names[b], "alone", a, b);
-            put_copy(d, d->names[a], d->names[b], "out-of", a, a);
-            put_copy(d, d->names[b], d->names[a], "into", a, a);
-            put_copy(d, d->names[a], d->names[b], "shift", (b + n - a) % n, n);
-            if (a < b) {
-                put_copy(d, d->names[a], d->names[b], "both-ways", a, b);
-                put_copy(d, d->names[b], d->names[a], "both-ways", a, b);
-            }
-        }
-    }
-    for (unsigned way = 1; way <= 3 && d->hosted; way++) {
-        for (uint32_t count = 2; count < 2 * n; count *= 2) {
-            put_hosts(d, 0, count < n ? count : n, 1, way, ways[way]);
-            if (2 * count <= n)
-                put_hosts(d, 0, count, n / count, way, ways[way]);
-        }
-    }
-}
-
-static struct hop_measurements *make_candidates(const struct hop_topology *topology, struct hop_failure *failure)
-{
-    struct devices d = {.hosted = true};
-    struct hop_measurements *made = NULL;
-    for (uint32_t n = 0; n < hop_topology_node_count(topology) && d.count < DEVICES_MAX; n++) {
-        uint32_t host = HOP_NONE;
-        if (hop_topology_node(topology, n)->kind != HOP_NODE_GPU)
-            continue;
-        d.names[d.count++] = hop_topology_node(topology, n)->name;
-        if (failure->status == HOP_OK)
-            failure->status = hop_topology_nearest_host(topology, n, &host, failure->diag);
-        d.hosted = d.hosted && host != HOP_NONE;
-    }
-    if (d.count < 2)
-        hop_failure_set(failure, HOP_ERR_INVALID, "topology %s has %u GPUs\ntwo at least", hop_topology_name(topology),
-                        d.count);
-    else
-        put_candidates(&d);
-    if (d.out.failed)
-        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    if (failure->status == HOP_OK)
-        failure->status = hop_measurements_parse("candidates", d.out.text, d.out.length, &made, failure->diag);
-    hop_buffer_finish(&d.out);
-    return made;
+    s->public.count = d->chosen_count;
 }
 
 /* ---- the whole ---- */
 
-enum hop_status hop_calibrate_suggest(const struct hop_topology *topology, const struct hop_measurements *candidates,
-                                      const struct hop_fit_options *options, uint32_t count,
-                                      struct hop_suggestion **suggestion, struct hop_diag *diag)
+static void suggest(const struct hop_topology *topology, const struct hop_measurements *all, const uint8_t *known,
+                    uint32_t may, const struct hop_fit_options *options, uint32_t count, struct owned_suggestion *s,
+                    struct hop_failure *failure)
 {
-    struct hop_fit_options own = {0};
+    struct hop_fitting *fitted = known ? hop_fit_once(all, topology, options, known, failure) : NULL;
+    struct hop_fitting *f = failure->status == HOP_OK
+                                ? hop_fit_begin(all, fitted ? fitted->topology : topology, options, NULL, true, failure)
+                                : NULL;
+    struct candidates c = {.design = {.allows = allows, .context = &c}, .f = f};
+    for (uint32_t k = 0; f && k < f->knob_count; k++)
+        hop_knob_set(f, &f->knobs[k], f->knobs[k].value); /* parts that differed are one now */
+    if (f) {
+        hop_fit_evaluate(f, NULL, &f->now);
+        list_candidates(&c, known, may);
+        find_kinds(&c);
+    }
+    if (f && hop_fit_good(f) && !c.design.arena.failed)
+        find_beliefs(&c, f);
+    if (f && hop_fit_good(f) && !c.design.arena.failed) {
+        take_known(&c, fitted);
+        choose(&c, count, s);
+    }
+    if (c.design.arena.failed || s->arena.failed || (f && f->arena.failed))
+        hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    hop_fit_finish(f);
+    hop_fit_finish(fitted);
+    hop_arena_finish(&c.design.arena);
+}
+
+static enum hop_status hand_out(struct owned_suggestion *s, const struct hop_failure *failure,
+                                struct hop_suggestion **suggestion)
+{
+    if (failure->status == HOP_OK)
+        *suggestion = &s->public;
+    else
+        hop_suggestion_destroy(&s->public);
+    return failure->status;
+}
+
+enum hop_status hop_fit_suggest_more(const struct hop_topology *topology, const struct hop_measurements *all,
+                                     const uint8_t *known, const struct hop_fit_options *options, uint32_t count,
+                                     struct hop_suggestion **suggestion, struct hop_diag *diag)
+{
     struct hop_failure failure = {.diag = diag};
     struct owned_suggestion *s = calloc(1, sizeof *s);
     if (!s)
         return hop_fail_memory(diag);
+    s->public.candidates = all;
+    suggest(topology, all, known, hop_measurements_group_count(all), options, count, s, &failure);
+    return hand_out(s, &failure, suggestion);
+}
+
+enum hop_status hop_calibrate_suggest(const struct hop_topology *topology, const struct hop_measurements *candidates,
+                                      const struct hop_measurements *measured, const struct hop_fit_options *options,
+                                      uint32_t count, struct hop_suggestion **suggestion, struct hop_diag *diag)
+{
+    struct hop_fit_options own = {0};
+    struct hop_failure failure = {.diag = diag};
+    struct owned_suggestion *s = calloc(1, sizeof *s);
+    uint8_t *known = NULL;
+    if (!s)
+        return hop_fail_memory(diag);
     hop_fit_take_options(&own, options, &failure);
     if (failure.status == HOP_OK && !candidates)
-        s->made = make_candidates(topology, &failure);
-    struct design d = {.candidates = candidates ? candidates : s->made};
-    struct hop_fitting *f =
-        failure.status == HOP_OK ? hop_fit_begin(d.candidates, topology, &own, NULL, true, &failure) : NULL;
-    if (f)
-        find_beliefs(f, &d);
-    if (f && hop_fit_good(f) && !d.arena.failed)
-        choose(&d, count < d.count ? count : d.count, s);
-    if (d.arena.failed || s->arena.failed || (f && f->arena.failed))
-        hop_failure_set(&failure, HOP_ERR_MEMORY, "out of memory");
-    hop_fit_finish(f);
-    hop_arena_finish(&d.arena);
-    s->public.candidates = d.candidates;
-    if (failure.status == HOP_OK)
-        *suggestion = &s->public;
-    else
-        hop_suggestion_destroy(&s->public);
-    return failure.status;
+        candidates = s->made = hop_fit_candidates(topology, &failure);
+    s->public.candidates = candidates;
+    if (failure.status == HOP_OK && measured)
+        failure.status =
+            hop_measurements_join((const struct hop_measurements *const[]){candidates, measured}, 2, &s->joined, diag);
+    if (s->joined) {
+        uint32_t rows = hop_measurements_count(s->joined), first = hop_measurements_count(candidates);
+        known = hop_arena_alloc(&s->arena, rows);
+        if (known)
+            memset(known + first, 1, rows - first);
+    }
+    if (failure.status == HOP_OK && !s->arena.failed)
+        suggest(topology, measured ? s->joined : candidates, known, hop_measurements_group_count(candidates), &own,
+                count, s, &failure);
+    return hand_out(s, &failure, suggestion);
 }
 
 void hop_suggestion_destroy(struct hop_suggestion *suggestion)
@@ -367,20 +426,7 @@ void hop_suggestion_destroy(struct hop_suggestion *suggestion)
     if (!s)
         return;
     hop_measurements_destroy(s->made);
+    hop_measurements_destroy(s->joined);
     hop_arena_finish(&s->arena);
     free(s);
-}
-
-char *hop_suggestion_to_csv(const struct hop_suggestion *s)
-{
-    struct hop_buffer out = {0};
-    hop_buffer_puts(&out, "from,to,bytes,concurrent_group,measured_GBps,notes\n");
-    for (uint32_t i = 0; i < s->count; i++) {
-        struct hop_measurement_group rows = hop_measurements_group(s->candidates, s->groups[i]);
-        for (uint32_t r = 0; r < rows.count; r++) {
-            const struct hop_measurement *m = hop_measurements_at(s->candidates, rows.rows[r]);
-            hop_buffer_printf(&out, "%s,%s,,%s,,\n", m->from, m->to, rows.name);
-        }
-    }
-    return hop_buffer_take(&out);
 }

@@ -118,6 +118,15 @@ static void append(struct hop_measurements *made, const struct hop_measurements 
     }
 }
 
+enum hop_status hop_measurements_join(const struct hop_measurements *const *parts, uint32_t count,
+                                      struct hop_measurements **measurements, struct hop_diag *diag)
+{
+    struct hop_measurements *made = create(parts[0]->name, diag);
+    for (uint32_t i = 0; i < count && made; i++)
+        append(made, parts[i], i == 0);
+    return end(made, measurements, diag);
+}
+
 enum hop_status hop_measurements_load_all(const char *const *paths, uint32_t count,
                                           struct hop_measurements **measurements, struct hop_diag *diag)
 {

@@ -38,6 +38,9 @@ const char *hop_measurements_text(struct hop_measurements *m, const char *format
 /* What is wrong at a place of the text (line 0: with all of it). */
 void hop_measurements_refuse(struct hop_measurements *m, enum hop_status status, uint32_t line, uint32_t column,
                              const char *format, ...) HOP_PRINTF(5, 6);
+/* Several as one, as hop_measurements_load_all makes it of files. */
+enum hop_status hop_measurements_join(const struct hop_measurements *const *parts, uint32_t count,
+                                      struct hop_measurements **measurements, struct hop_diag *diag);
 /* Whether the first line names columns of a measurement CSV: notes there may say what is the mark of a benchmark. */
 bool hop_measurements_is_csv(const struct hop_source *source);
 void hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m);
