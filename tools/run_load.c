@@ -131,7 +131,8 @@ static void check_source(const char *source)
     tool_fail(&tool_diag);
 }
 
-/* A schedule that says that it is a collective, as what `hopcast make` writes does, is held to it, wherever it comes from and whatever has become of it since. */
+/* A schedule that says that it is a collective, as what `hopcast make` writes does, is held to it, wherever it comes
+ * from and whatever has become of it since. */
 static void find_definition(struct run_options *o, const struct run_loaded *l)
 {
     static struct hop_collective_options what;

@@ -81,7 +81,8 @@ HOP_API enum hop_status hop_make_collective_by(const struct hop_ranks *ranks,
                                                char by[HOP_ALGORITHM_NAME_SIZE], struct hop_schedule **schedule,
                                                struct hop_diag *diag);
 /* Whether a schedule says that it is a collective, and which among how many ranks: its first comment does, where
- * hop_make_collective made it ("allreduce by ring: 4 ranks, 1MiB, sum of f32"). Whether it is one is for hop_program_check. */
+ * hop_make_collective made it ("allreduce by ring: 4 ranks, 1MiB, sum of f32"). Whether it is one, hop_program_check
+ * finds out. *what and *ranks are set only then. */
 HOP_API bool hop_schedule_collective(const struct hop_schedule *schedule, struct hop_collective_options *what,
                                      uint32_t *ranks);
 /* The i-th algorithm of a collective and one line about it; false past the last. Hierarchies are not listed: any two or

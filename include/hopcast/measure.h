@@ -143,8 +143,8 @@ HOP_API char *hop_measure_to_json(const struct hop_measure_result *result);
 /* ---- repeated launches of one schedule ---- */
 
 /* samples: what hop_program_times said of operation i after launch l, at samples[l * ops + i]; 1 to HOP_SAMPLES_MAX
- * launches. medians[i]: the medians of its times, each by itself, which keep their order; the rest is the last launch's.
- * took_s[i]: what it took from its start to its end; count 0: no launch, or not every one, recorded it. */
+ * launches. medians[i]: the medians of its times, each by itself, which keep their order; the rest is the last
+ * launch's. took_s[i]: what it took from its start to its end; count 0: no launch, or not every one, recorded it. */
 HOP_API void hop_launches_summarise(const struct hop_measured_op *samples, uint32_t ops, uint32_t launches,
                                     struct hop_measured_op *medians, struct hop_sample_summary *took_s);
 /* The copies between devices in the form of hopcast/measurements.h: as one group where all may start at once, else as a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Repeated launches of one schedule: the medians of its operations' times, and its copies as measurement CSV. Copies that
- * all start at once are a group, as one that was measured; of other schedules each copy has its own start and end, as
- * in a trace.
+ * Repeated launches of one schedule: the medians of its operations' times, and its copies as measurement CSV. Copies
+ * that all start at once are a group, as one that was measured; of other schedules each copy has its own start and end,
+ * as in a trace.
  */
 #include <math.h>
 

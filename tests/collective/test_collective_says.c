@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What schedules of collectives say that they are: what was made is read again, as text and as JSON; others say nothing. */
+/* What schedules of collectives say that they are: what was made is read again, as text and as JSON; others say
+ * nothing. */
 #include "test.h"
 
 #include "hopcast/collective.h"
