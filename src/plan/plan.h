@@ -157,6 +157,7 @@ struct hop_plan_sketch;
 enum hop_status hop_plan_sketch_create(struct hop_plan_work *work, struct hop_plan_loads *loads,
                                        struct hop_plan_sketch **sketch, struct hop_diag *diag);
 void hop_plan_sketch_destroy(struct hop_plan_sketch *sketch); /* NULL is allowed */
+uint64_t hop_plan_sketch_states(const struct hop_plan_sketch *sketch); /* that one counts as */
 double hop_plan_sketch_value(struct hop_plan_sketch *sketch, const uint32_t *place);
 /* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; how many there are. */
 uint32_t hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps, uint64_t seed,

@@ -18,8 +18,9 @@ enum {
     SEEN = 1 << 16,
     PROOF_STEPS = 400000,
     EVEN_STEPS = 2000,
-    FIRST_STARTS = 4,
-    SKETCH_WORK = 400000,
+    FIRST_STARTS = 1,
+    SKETCH_WORK = 400000,   /* of a round: placements times operations, */
+    SKETCH_SHARE = 8,       /* and of the states that are left one such part */
     SKETCHED_WORK = 200000, /* of neighbours: their number times operations */
     SKETCHED = 16
 };
@@ -179,11 +180,12 @@ static enum hop_status try_some(struct local *l, uint32_t *next, double *value_s
 static enum hop_status look_at_sketches(struct local *l, uint64_t seed)
 {
     struct hop_plan_work *w = l->work;
-    uint32_t steps = SKETCH_WORK / hop_schedule_count(w->exchange) + 1, ranks = w->ranks;
+    uint32_t ranks = w->ranks;
+    uint64_t steps = SKETCH_WORK / hop_schedule_count(w->exchange) + 1,
+             most = w->left / SKETCH_SHARE / hop_plan_sketch_states(l->sketch) + 1;
     double best_s = INFINITY;
-    if (!l->sketch)
-        return HOP_OK;
-    uint32_t count = hop_plan_sketch_search(l->sketch, l->place, steps, seed, l->tried, SKETCHED);
+    uint32_t count =
+        hop_plan_sketch_search(l->sketch, l->place, (uint32_t)(steps < most ? steps : most), seed, l->tried, SKETCHED);
     for (uint32_t first = 0; first < count && hop_plan_goes_on(w); first += TOGETHER) {
         struct hop_plan_try tries[TOGETHER] = {0};
         uint32_t some = count - first < TOGETHER ? count - first : TOGETHER;
@@ -324,7 +326,7 @@ enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *l
         if (round > 0) /* the first begins where links are evenly loaded */
             memcpy(l.place, w->place, ranks * sizeof *l.place);
         disturb(&l, round > 1 ? 2 + round % 4 : 0);
-        if (status == HOP_OK)
+        if (status == HOP_OK && l.sketch)
             status = look_at_sketches(&l, w->options.seed + round);
         if (status == HOP_OK)
             status = descend(&l);

@@ -52,6 +52,11 @@ void hop_plan_sketch_destroy(struct hop_plan_sketch *sketch)
     free(sketch);
 }
 
+uint64_t hop_plan_sketch_states(const struct hop_plan_sketch *s)
+{
+    return (uint64_t)s->apart->op_count * PASSES / 8 + 1;
+}
+
 double hop_plan_sketch_value(struct hop_plan_sketch *s, const uint32_t *place)
 {
     const struct hop_plan_loads *l = s->loads;
@@ -69,7 +74,7 @@ double hop_plan_sketch_value(struct hop_plan_sketch *s, const uint32_t *place)
         to->after_start = op->after_start;
         to->after_start_count = op->after_start_count;
     }
-    uint64_t states = (uint64_t)s->apart->op_count * PASSES / 8 + 1;
+    uint64_t states = hop_plan_sketch_states(s);
     s->work->left -= states < s->work->left ? states : s->work->left;
     return hop_apart_search(s->apart, PASSES, 1, 0);
 }
