@@ -63,23 +63,7 @@ static void add_item(const struct tool_command *command, const char *item, size_
 /* Whether that is a device of the topology; else tool_diag says what it is instead, and what may be meant. */
 static bool is_device(const struct hop_topology *topology, const char *name)
 {
-    uint32_t node = hop_topology_find(topology, name);
-    if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
-        return true;
-    const char *near = node == HOP_NONE ? hop_topology_nearest(topology, name) : NULL, *some = near;
-    for (uint32_t n = 0; n < hop_topology_node_count(topology) && !some; n++) {
-        if (hop_node_is_device(hop_topology_node(topology, n)->kind))
-            some = hop_topology_node(topology, n)->name;
-    }
-    if (node == HOP_NONE)
-        (void)hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "topology %.100s has no device '%.100s'",
-                       hop_topology_name(topology), name);
-    else
-        (void)hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "'%.100s' is a %s, not a device", name,
-                       hop_node_kind_name(hop_topology_node(topology, node)->kind));
-    hop_diag_expect(&tool_diag, "%s%.100s%s `hopcast topology SOURCE` shows all devices",
-                    near ? "'" : "a device, such as ", some ? some : "none: it has no device", near ? "'?" : ";");
-    return false;
+    return hop_topology_device(topology, name, NULL, &tool_diag) == HOP_OK;
 }
 
 bool devices_host_rank(const char *name, uint32_t *rank)

@@ -228,6 +228,10 @@ HOP_API const struct hop_parameter *hop_topology_parameter(const struct hop_topo
 HOP_API uint32_t hop_topology_find(const struct hop_topology *topology, const char *name);
 /* The device name nearest to a misspelt one (edit distance), NULL when none is near. */
 HOP_API const char *hop_topology_nearest(const struct hop_topology *topology, const char *name);
+/* Finds a device. HOP_ERR_NOT_FOUND: no node has the name, or one that is no device; the diagnostic has no place, and
+ * names a device that is there: the nearest name, or the first GPU. node may be NULL. */
+HOP_API enum hop_status hop_topology_device(const struct hop_topology *topology, const char *name, uint32_t *node,
+                                            struct hop_diag *diag);
 /* Whether transfers may start and end there. */
 HOP_API bool hop_node_is_device(enum hop_node_kind kind);
 /* The link from a node towards its root, HOP_NONE at the top or off PCIe. */

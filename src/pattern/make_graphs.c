@@ -60,14 +60,7 @@ static enum hop_status find_nodes(struct symmetries *s, const struct hop_ranks *
     if (s->n > RANKS_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "graphs among %u devices\nat most %d devices", s->n, RANKS_MAX);
     for (uint32_t r = 0; r < s->n; r++) {
-        const char *name = ranks->devices[r];
-        s->nodes[r] = hop_topology_find(s->topology, name);
-        if (s->nodes[r] != HOP_NONE && hop_node_is_device(hop_topology_node(s->topology, s->nodes[r])->kind))
-            continue;
-        const char *nearest = hop_topology_nearest(s->topology, name);
-        hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(s->topology), name);
-        hop_diag_expect(diag, nearest ? "a device, such as %s" : "a device of the topology", nearest);
-        return HOP_ERR_NOT_FOUND;
+        HOP_CHECK(hop_topology_device(s->topology, ranks->devices[r], &s->nodes[r], diag));
     }
     return HOP_OK;
 }

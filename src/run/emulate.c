@@ -75,13 +75,7 @@ static enum hop_status fail_device(const struct hop_emulator *e, const struct ho
                                    const struct hop_place *place, struct hop_diag *diag)
 {
     char where[192];
-    const char *near = hop_topology_nearest(e->topology, place->device);
-    for (uint32_t n = 0; !near && n < hop_topology_node_count(e->topology); n++) {
-        if (hop_node_is_device(hop_topology_node(e->topology, n)->kind))
-            near = hop_topology_node(e->topology, n)->name;
-    }
-    hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'\na device of the emulated topology, such as %s",
-             hop_topology_name(e->topology), place->device, near ? near : "none: it has no device");
+    (void)hop_topology_device(e->topology, place->device, NULL, diag);
     hop_diag_place(diag, "%s", hop_schedule_place(program->schedule, op, place->column, where, sizeof where));
     return HOP_ERR_NOT_FOUND;
 }

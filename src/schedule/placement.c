@@ -237,18 +237,8 @@ enum hop_status hop_placement_check(const struct hop_placement *placement, const
                                     uint32_t ranks, struct hop_diag *diag)
 {
     for (uint32_t rank = 0; rank < placement->count && rank < ranks; rank++) {
-        const char *device = placement->ranks[rank].device;
-        uint32_t node = hop_topology_find(topology, device);
-        if (node != HOP_NONE && hop_node_is_device(hop_topology_node(topology, node)->kind))
+        if (hop_topology_device(topology, placement->ranks[rank].device, NULL, diag) == HOP_OK)
             continue;
-        if (node == HOP_NONE)
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(topology), device);
-        else
-            hop_fail(diag, HOP_ERR_NOT_FOUND, "'%s' is a %s, not a device", device,
-                     hop_node_kind_name(hop_topology_node(topology, node)->kind));
-        const char *nearest = node == HOP_NONE ? hop_topology_nearest(topology, device) : NULL;
-        hop_diag_expect(diag, "%s%s%s `hopcast topology SOURCE` shows all devices", nearest ? "'" : "",
-                        nearest ? nearest : "a device, such as gpu0;", nearest ? "'?" : "");
         if (placement->name)
             hop_diag_place(diag, "%s:%u:1", placement->name, placement->ranks[rank].line);
         return HOP_ERR_NOT_FOUND;

@@ -221,18 +221,13 @@ static bool has_peer(enum hop_op_kind kind)
 static enum hop_status check_device(const struct compiler *c, const struct hop_party *process)
 {
     char place[192];
-    uint32_t found = hop_topology_find(c->topology, process->device);
-    if (found != HOP_NONE ? hop_node_is_device(hop_topology_node(c->topology, found)->kind) : process->rank >= 0)
+    bool known = hop_topology_find(c->topology, process->device) != HOP_NONE;
+    if (!known && process->rank >= 0)
         return HOP_OK;
-    if (found == HOP_NONE)
-        hop_fail(c->diag, HOP_ERR_NOT_FOUND, "topology %s has no device '%s'", hop_topology_name(c->topology),
-                 process->device);
-    else
-        hop_fail(c->diag, HOP_ERR_INVALID,
-                 "'%s' is a %s, not a device\na device, such as gpu0; `hopcast topology SOURCE` shows them",
-                 process->device, hop_node_kind_name(hop_topology_node(c->topology, found)->kind));
-    hop_diag_place(c->diag, "%s", hop_schedule_place(c->m->schedule, process->first, 0, place, sizeof place));
-    return found == HOP_NONE ? HOP_ERR_NOT_FOUND : HOP_ERR_INVALID;
+    enum hop_status status = hop_topology_device(c->topology, process->device, NULL, c->diag);
+    if (status != HOP_OK)
+        hop_diag_place(c->diag, "%s", hop_schedule_place(c->m->schedule, process->first, 0, place, sizeof place));
+    return status;
 }
 
 static int by_rank(const void *a, const void *b)

@@ -26,24 +26,11 @@ static enum hop_status resolve(const struct hop_simulation *s, uint32_t op, cons
                                uint32_t *node, struct hop_diag *diag)
 {
     const struct hop_topology *topology = s->timeline->topology;
-    uint32_t found = hop_topology_find(topology, place->device);
-    if (found != HOP_NONE && hop_node_is_device(hop_topology_node(topology, found)->kind)) {
-        *node = found;
+    enum hop_status status = hop_topology_device(topology, place->device, node, diag);
+    if (status == HOP_OK)
         return HOP_OK;
-    }
-    enum hop_status status = found == HOP_NONE ? HOP_ERR_NOT_FOUND : HOP_ERR_INVALID;
-    if (found == HOP_NONE)
-        hop_fail(diag, status, "topology %s has no device '%s'", hop_topology_name(topology), place->device);
-    else
-        hop_fail(diag, status, "'%s' is a %s, not a device", place->device,
-                 hop_node_kind_name(hop_topology_node(topology, found)->kind));
-    const char *near = hop_topology_nearest(topology, place->device);
-    if (!near && found == HOP_NONE && place->buffer)
+    if (*node == HOP_NONE && place->buffer && !hop_topology_nearest(topology, place->device))
         hop_diag_expect(diag, "a device before the ':'; if %s names the operation, a space after it", place->device);
-    else if (near && found == HOP_NONE)
-        hop_diag_expect(diag, "'%s'? `hopcast topology SOURCE` shows all devices", near);
-    else
-        hop_diag_expect(diag, "a device, such as gpu0; `hopcast topology SOURCE` shows them");
     return at_place(s->timeline->schedule, op, place->column, diag, status);
 }
 

@@ -332,6 +332,42 @@ const char *hop_topology_nearest(const struct hop_topology *topology, const char
     return nearest == UINT32_MAX ? NULL : topology->nodes[nearest].name;
 }
 
+/* The first GPU, else the first device, NULL: there is none. */
+static const char *first_device(const struct hop_topology *topology)
+{
+    const char *first = NULL;
+    for (uint32_t n = 0; n < topology->node_count; n++) {
+        const struct hop_node *node = &topology->nodes[n];
+        if (node->kind == HOP_NODE_GPU)
+            return node->name;
+        first = first || !hop_node_is_device(node->kind) ? first : node->name;
+    }
+    return first;
+}
+
+enum hop_status hop_topology_device(const struct hop_topology *topology, const char *name, uint32_t *node,
+                                    struct hop_diag *diag)
+{
+    uint32_t found = hop_topology_find(topology, name);
+    if (node)
+        *node = found;
+    if (found != HOP_NONE && hop_node_is_device(topology->nodes[found].kind))
+        return HOP_OK;
+    const char *near = found == HOP_NONE ? hop_topology_nearest(topology, name) : NULL, *first = first_device(topology);
+    if (found == HOP_NONE)
+        hop_fail(diag, HOP_ERR_NOT_FOUND, "topology %.100s has no device '%.100s'", topology->name, name);
+    else
+        hop_fail(diag, HOP_ERR_NOT_FOUND, "'%.100s' is a %s, not a device", name,
+                 hop_node_kind_name(topology->nodes[found].kind));
+    if (near)
+        hop_diag_expect(diag, "'%.100s'? `hopcast topology SOURCE` shows all devices", near);
+    else if (first)
+        hop_diag_expect(diag, "a device, such as %.100s; `hopcast topology SOURCE` shows all devices", first);
+    else
+        hop_diag_expect(diag, "a topology with devices, of which this one has none");
+    return HOP_ERR_NOT_FOUND;
+}
+
 uint32_t hop_topology_upstream(const struct hop_topology *topology, uint32_t node)
 {
     return topology->upstream[node];
