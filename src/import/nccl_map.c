@@ -100,12 +100,23 @@ static bool is_bridge(const struct hop_nccl_device *device)
     return device->kind == HOP_NODE_SWITCH;
 }
 
-/* What it holds decides, then its class. */
+/* By PCI vendor and device; NULL: they are not said, or of no GPU that is known. */
+static const struct hop_gpu_facts *facts_by_id(const struct hop_nccl_device *device)
+{
+    char id[20];
+    if (!device->bus_id || strlen(device->vendor) < 3 || strlen(device->device) < 3)
+        return NULL;
+    (void)snprintf(id, sizeof id, "%.8s:%.8s", device->vendor + 2, device->device + 2);
+    return hop_gpu_facts(id);
+}
+
+/* What it holds decides, then its class, then its ids. */
 static enum hop_node_kind kind_of(const struct hop_nccl_device *device)
 {
-    bool amd = strcmp(device->vendor, "0x1002") == 0; /* processing accelerators of AMD are its MI300 and later */
+    /* processing accelerators of AMD are its MI300 and later */
+    bool maker = strcmp(device->vendor, "0x1002") == 0 || strcmp(device->vendor, "0x10de") == 0;
     unsigned base = device->class >> 16, sub = device->class >> 8;
-    if (device->gpu.element || base == 0x03 || (base == 0x12 && amd))
+    if (device->gpu.element || base == 0x03 || (base == 0x12 && maker) || (device->class == 0 && facts_by_id(device)))
         return HOP_NODE_GPU;
     if (base == 0x02 || (device->ports && !device->holds_devices))
         return HOP_NODE_NIC;
@@ -171,19 +182,11 @@ static const struct hop_cpu_facts *facts_of(const struct map *m, const struct ho
                             strcmp(cpu->arch, "ppc64") == 0 ? "POWER9" : NULL);
 }
 
-/* Of a GPU by its PCI ids; NULL: not known, or no GPU. */
-static const struct hop_gpu_facts *facts_by_id(const struct map *m, const struct hop_nccl_device *device)
-{
-    if (!device->bus_id || kind_of(device) != HOP_NODE_GPU || strlen(device->vendor) < 3 || strlen(device->device) < 3)
-        return NULL;
-    return hop_gpu_facts(hop_build_text(m->build, "%.8s:%.8s", device->vendor + 2, device->device + 2));
-}
-
 static void enter_devices(struct map *m)
 {
     const struct hop_gpu_facts *named = hop_gpu_facts(m->build->gpu);
     for (uint32_t i = 0; !named && i < m->system->device_count; i++)
-        named = facts_by_id(m, &m->devices[i]);
+        named = m->devices[i].bus_id && kind_of(&m->devices[i]) == HOP_NODE_GPU ? facts_by_id(&m->devices[i]) : NULL;
     if (named)
         m->generation = hop_facts_generation(named, facts_of(m, &m->system->cpus[0]));
     for (uint32_t i = 0; i < m->system->device_count && ok(m); i++) {
@@ -602,16 +605,25 @@ static void add_notes(struct map *m)
 static void check_gpus(struct map *m)
 {
     const struct hop_gpu_facts *named = hop_gpu_facts(m->build->gpu);
-    uint32_t bare = 0;
+    static const char machine[] = "NCCL adds on the machine (NCCL_TOPO_DUMP_FILE writes all of it)";
+    uint32_t bare = 0, unknown = 0;
     for (uint32_t i = 0; i < m->system->device_count; i++) {
-        bare += m->devices[i].kind == HOP_NODE_GPU && !m->devices[i].gpu.element;
-        if (m->devices[i].gpu.element)
+        const struct hop_nccl_device *device = &m->devices[i];
+        bare += device->kind == HOP_NODE_GPU && !device->gpu.element;
+        unknown += device->kind == HOP_NODE_FPGA && device->class == 0;
+        if (device->gpu.element)
             return;
     }
-    if (bare > 0 && !(named && !named->nvlink && !named->link))
+    if (bare == 0 && unknown > 0)
         hop_build_lack(m->build,
-                       "the links between its GPUs: the XML has no <gpu> element, which NCCL adds on the machine "
-                       "(NCCL_TOPO_DUMP_FILE writes all of it)");
+                       hop_build_text(m->build,
+                                      "its GPUs: the XML has no <gpu> element and %u PCI device%s without a class, "
+                                      "any of which may be one; both %s",
+                                      unknown, unknown == 1 ? "" : "s", machine));
+    else if (bare > 0 && !(named && !named->nvlink && !named->link))
+        hop_build_lack(
+            m->build,
+            hop_build_text(m->build, "the links between its GPUs: the XML has no <gpu> element, which %s", machine));
 }
 
 void hop_nccl_map(struct hop_nccl_system *system)

@@ -204,6 +204,9 @@ static void the_class_says_what_a_device_is(void **state)
         {"class=\"0x120000\"", "", "fpga0"},
         {"class=\"0x120000\"", "<gpu dev=\"0\"/>", "gpu0"},
         {"class=\"0x120000\" vendor=\"0x1002\"", "", "gpu0"},
+        {"class=\"0x120000\" vendor=\"0x10de\"", "", "gpu0"},
+        {"vendor=\"0x10de\" device=\"0x2330\"", "", "gpu0"}, /* an H100, by its ids alone */
+        {"vendor=\"0x1d0f\" device=\"0xefa1\"", "", "fpga0"},
         {"class=\"0x010600\"", "", "fpga0"},
         {"class=\"0x060400\"", "<gpu dev=\"0\"/>", "gpu0"},
         {"", "<gpu dev=\"0\"/>", "gpu0"},
@@ -228,6 +231,10 @@ static void devices_of_unknown_class_are_kept_with_a_note(void **state)
     struct hop_topology *t = parse("<system>" CPU0 "<pci busid=\"0000:00:16.0\"" GEN4 "/></cpu></system>");
     assert_string_equal(hop_topology_node(t, find_node(t, "fpga0"))->label, "unknown class");
     expect_note(t, "PCI devices without class");
+    assert_non_null(strstr(hop_topology_lacks(t), "its GPUs: the XML has no <gpu> element and 1 PCI device without"));
+    struct hop_diag diag = {0};
+    assert_int_equal(hop_topology_device(t, "gpu7", NULL, &diag), HOP_ERR_NOT_FOUND);
+    assert_string_equal(diag.expected, "a device, such as host0; `hopcast topology SOURCE` shows all devices");
     hop_topology_destroy(t);
 }
 
