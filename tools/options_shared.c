@@ -36,9 +36,10 @@ const struct tool_option option_gpu =
                              OPTION("gpu", 0, CALL, .at = 0, "NAME",
                                     "what the GPUs are, as nvidia-smi says (H100): rates that a capture leaves "
                                     "out follow (docs/uncalibrated.md)",
-                                    .take = take_name),
+                                    .take = take_name, .once = true),
                          option_cpu = OPTION("cpu", 0, CALL, .at = 0, "NAME",
-                                             "what the processors are, as lscpu says (EPYC 9575F)", .take = take_name);
+                                             "what the processors are, as lscpu says (EPYC 9575F)", .take = take_name,
+                                             .once = true);
 const struct tool_option option_set =
     OPTION("set", 's', LIST, .at = 0, "NAME=VALUE", "change the topology, as in tau=0.2 (see hopcast topology --help)");
 const struct tool_option option_model =

@@ -227,23 +227,55 @@ void hop_facts_pcie(struct hop_build *build, unsigned generation, const char *be
             hop_build_text(build, "assumed: what copies get of generation %u x16; %s", generation, because));
 }
 
-static void check_name(struct hop_build *build, const char *what, const char *name, const void *facts,
-                       const char *examples)
+static const void *gpu_facts(const char *name)
 {
+    return hop_gpu_facts(name);
+}
+
+static const void *cpu_facts(const char *name)
+{
+    return hop_cpu_facts(name);
+}
+
+/* Whether words of the name alone mean different things: "H100 H200". */
+static bool names_two(const char *name, const void *(*facts)(const char *name))
+{
+    static const char between[] = " ,;/+";
+    const void *first = NULL;
+    for (const char *at = name + strspn(name, between); *at; at += strspn(at, between)) {
+        char word[64] = "";
+        size_t length = strcspn(at, between);
+        memcpy(word, at, length < sizeof word ? length : sizeof word - 1);
+        const void *found = facts(word);
+        if (first && found && found != first)
+            return true;
+        first = found ? found : first;
+        at += length;
+    }
+    return false;
+}
+
+static void check_name(struct hop_build *build, const char *what, const char *name,
+                       const void *(*facts_of)(const char *name), const char *examples)
+{
+    const void *facts = name ? facts_of(name) : NULL;
     bool printable = true; /* it becomes a label */
     for (const char *c = name; c && *c; c++)
         printable = printable && *c >= ' ' && *c <= '~';
-    if (!name || (facts && printable))
+    bool two = facts && printable && names_two(name, facts_of);
+    if (!name || (facts && printable && !two))
         return;
-    hop_build_fail(build, HOP_ERR_NOT_FOUND, "nothing is known of a %s '%.80s'\na name as %s (docs/uncalibrated.md)",
-                   what, name, examples);
+    if (two)
+        hop_build_fail(build, HOP_ERR_INVALID, "'%.80s' names more than one %s\none name as %s", name, what, examples);
+    else
+        hop_build_fail(build, HOP_ERR_NOT_FOUND,
+                       "nothing is known of a %s '%.80s'\na name as %s (docs/uncalibrated.md)", what, name, examples);
     hop_failure_place(&build->failure, "the name of the %s", what);
 }
 
 void hop_facts_check(struct hop_build *build)
 {
-    check_name(build, "GPU", build->gpu, hop_gpu_facts(build->gpu),
+    check_name(build, "GPU", build->gpu, gpu_facts,
                "nvidia-smi or rocm-smi print it, such as A100, H100, RTX PRO 6000 or MI300X");
-    check_name(build, "processor", build->cpu, hop_cpu_facts(build->cpu),
-               "lscpu prints it, such as EPYC 9575F or Xeon Platinum 8480");
+    check_name(build, "processor", build->cpu, cpu_facts, "lscpu prints it, such as EPYC 9575F or Xeon Platinum 8480");
 }

@@ -519,8 +519,8 @@ static void add_notes(struct inference *in)
     if (in->generation && !in->table->knows_speeds)
         hop_build_note(
             in->build,
-            "PCIe generation %u x16 is taken from the names of GPUs and processor, for every link that no GPU "
-            "slows down: %.4g GB/s assumed (pcie_link)",
+            "PCIe generation %u x16 is taken from the names of GPUs and processor, for every PCIe link but those of "
+            "older or narrower GPUs: %.4g GB/s assumed (pcie_link)",
             in->generation, hop_parameter_value(in->build->topology, "pcie_link") / 1e9);
     else if (!in->table->knows_speeds)
         hop_build_note(

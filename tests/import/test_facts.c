@@ -160,6 +160,31 @@ static void a_table_with_names_has_their_speeds(void **state)
     hop_topology_destroy(before);
 }
 
+/* What stands beside a table and means nothing, or two things. */
+static void names_that_do_not_fit_a_table_are_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *note;
+    } cases[] = {
+        {"GPU 9: NVIDIA H100 PCIe\n" TABLE, "a GPU 9, which the table lacks"},
+        {"GPU 0: NVIDIA QTX 4999\n" TABLE, "nothing is known of the names of 1 GPUs, such as NVIDIA QTX 4999"},
+        {"GPU 0: NVIDIA H100 PCIe\n" TABLE, "only 1 of the 4 GPUs"},
+        {"GPU 0: NVIDIA H100 PCIe\nGPU 0: Tesla T4\n" TABLE, "GPU 0 is named twice"},
+        {TABLE "Model name: AMD EPYC 9654\nModel name: Intel(R) Xeon(R) Gold 6430\n", "two processors"},
+        {TABLE "Model name: Abacus 1\n", "nothing is known of the processor Abacus 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hop_topology *t = parse(cases[i].text);
+        const char *note = NULL;
+        for (size_t n = 0; !note && hop_topology_note(t, n); n++)
+            note = strstr(hop_topology_note(t, n), cases[i].note);
+        if (!note)
+            fail_msg("no note says '%s'", cases[i].note);
+        hop_topology_destroy(t);
+    }
+}
+
 static void the_older_end_of_a_slot_counts(void **state)
 {
     (void)state;
@@ -279,10 +304,15 @@ static void a_file_without_gpus_is_a_skeleton(void **state)
 TEST_GROUP(facts)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_tell_what_data_sheets_print), cmocka_unit_test(a_table_with_names_has_their_speeds),
-        cmocka_unit_test(the_older_end_of_a_slot_counts),    cmocka_unit_test(nvlink_follows_the_gpu),
-        cmocka_unit_test(xgmi_follows_the_product),          cmocka_unit_test(names_given_beside_a_source_count_more),
-        cmocka_unit_test(ranges_of_parameters_are_kept),     cmocka_unit_test(a_file_without_gpus_is_a_skeleton),
+        cmocka_unit_test(names_tell_what_data_sheets_print),
+        cmocka_unit_test(a_table_with_names_has_their_speeds),
+        cmocka_unit_test(names_that_do_not_fit_a_table_are_said),
+        cmocka_unit_test(the_older_end_of_a_slot_counts),
+        cmocka_unit_test(nvlink_follows_the_gpu),
+        cmocka_unit_test(xgmi_follows_the_product),
+        cmocka_unit_test(names_given_beside_a_source_count_more),
+        cmocka_unit_test(ranges_of_parameters_are_kept),
+        cmocka_unit_test(a_file_without_gpus_is_a_skeleton),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
