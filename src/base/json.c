@@ -235,8 +235,27 @@ struct hop_json hop_json_member(const struct hop_json *object, const char *key, 
     if (required && ok(object) && !json_is_object(object->value))
         fail_value(object, "an object, {...}");
     if (required && !value)
-        hop_json_fail(object, HOP_ERR_INVALID, "the key '%s' is missing", key);
+        hop_json_fail(object, HOP_ERR_INVALID, "the key '%s' is missing\nan object that has it", key);
     return (struct hop_json){.value = value, .parent = object, .key = key, .failure = object->failure};
+}
+
+/* The first that is missing, and all that must be there. */
+static void check_required(const struct hop_json *at, const struct keys *known)
+{
+    const char *missing = NULL, *between = "the keys ";
+    char expected[200];
+    struct cut cut = {expected, 0, sizeof expected};
+    for (uint32_t i = 0; i < known->count; i++) {
+        const struct hop_json_key *key = &known->keys[i];
+        if (!key->required)
+            continue;
+        missing = missing || json_object_get(at->value, key->name) ? missing : key->name;
+        put(&cut, between);
+        put(&cut, key->name);
+        between = ", ";
+    }
+    if (missing)
+        hop_json_fail(at, HOP_ERR_INVALID, "the key '%s' is missing\n%s", missing, expected);
 }
 
 void hop_json_object(const struct hop_json *at, const struct hop_json_key *keys, uint32_t count,
@@ -247,6 +266,8 @@ void hop_json_object(const struct hop_json *at, const struct hop_json_key *keys,
         fail_value(at, "an object, {...}");
     if (ok(at))
         check_keys(at, &known);
+    if (ok(at))
+        check_required(at, &known);
     for (uint32_t i = 0; i < count; i++)
         members[i] = hop_json_member(at, keys[i].name, keys[i].required);
 }
