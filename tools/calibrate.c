@@ -70,10 +70,9 @@ static void write_machine(const struct calibrate_request *r, struct hop_topology
 
 static int calibrate_penalties(const struct calibrate_request *r, struct hop_topology *topology)
 {
-    struct hop_measurements *measurements;
+    struct hop_measurements *measurements = tool_load_measurements(r->penalties, NULL);
     struct hop_penalty_result *result;
     struct hop_penalty_options options = {.topology = topology, .together = r->together, .fill = r->fill};
-    tool_try_file(hop_measurements_load(r->penalties, &measurements, &tool_diag), MEASUREMENTS_ARE_EXPECTED);
     tool_try(hop_calibrate_penalties(measurements, &options, &result, &tool_diag));
     if (r->json)
         tool_write_text(NULL, hop_penalty_result_to_json(result));
@@ -145,6 +144,8 @@ static void check(struct calibrate_request *r)
         tool_bad_usage(&tool_calibrate, "'%s' is too much: measurements follow --penalties", r->files.at[0]);
     if (!r->penalties && !r->topology)
         tool_bad_usage(&tool_calibrate, "--on TOPOLOGY is missing");
+    if (r->alone && r->folds == 0)
+        tool_bad_usage(&tool_calibrate, "--alone stands beside what was held out, and --folds 0 holds nothing out");
     if (r->folds == 1)
         tool_bad_usage(&tool_calibrate, "--folds 1 would hold everything out: 0 or 2 to %d", HOP_FIT_FOLDS_MAX);
 }

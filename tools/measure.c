@@ -58,7 +58,8 @@ static const struct tool_option table[] = {
            "measure nothing: the N measurements, transfers alone or together, that would determine most about --on "
            "TOPOLOGY; "
            "with --output as measurement CSV to be filled in",
-           .low = 1, .high = 1000, .needs = "on", .excludes = "emulate fit raw json"),
+           .low = 1, .high = 1000, .needs = "on",
+           .excludes = "emulate fit raw json devices what sizes time seed device chunk buffer force"),
     OPTION("measured", 0, LIST, AT(request, measured), "FILE",
            "with --suggest: rows that are known already, which are not asked for", .use = USE_INPUT,
            .needs = "suggest"),
@@ -159,6 +160,8 @@ static void suggest(const struct request *r, const struct hop_topology *topology
         tool_try_file(
             hop_measurements_load_all((const char *const *)r->measured.at, r->measured.count, &measured, &tool_diag),
             MEASUREMENTS_ARE_EXPECTED);
+    if (measured)
+        tool_note_measurements(measured);
     tool_try(hop_calibrate_suggest(topology, NULL, measured, &options, r->suggest, &s, &tool_diag));
     printf("%u of %u measurements", s->count, hop_measurements_group_count(s->candidates));
     if (measured)

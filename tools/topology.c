@@ -217,6 +217,8 @@ static int run(int argc, char **argv)
     const struct hop_topology *topology =
         r.sources.count ? tool_load_routed(r.sources.at[0], r.routes, &r.sets)
                         : tool_have(hop_topology_create("defaults")); /* what holds unless a machine says otherwise */
+    if (hop_topology_models(topology))
+        (void)tool_network(topology, NULL); /* whether there are such models */
     if (r.route)
         return topology_print_route(topology, r.sources.at[1], r.sources.at[2], r.format == JSON);
     if (r.lint)
