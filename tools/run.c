@@ -8,11 +8,10 @@
 #include "ranks.h"
 #include "run.h"
 
-enum { REPEAT_MAX = 10000000, TIMEOUTS = 10 };
+enum { REPEAT_MAX = 10000000 };
 #define TIMEOUT_S 10.0
 #define VISIT_S 1e-6 /* that a rank takes to prepare an operation, its own or not */
 #define BYTES_A_VISIT 250.0
-#define GIB 0x1p30
 
 /* Until all have agreed to run, who cannot tells the others. */
 static struct hop_group *group;
@@ -178,19 +177,21 @@ static int run_here(const struct run_options *o)
 
 /* Every rank compiles the whole schedule, which many ranks on few processors would do for hours, or until memory is
  * full. */
-static void check_work(const struct run_options *o, const struct run_request *r)
+static uint64_t find_preparations_most(double timeout_s)
 {
     double processors = fmax((double)sysconf(_SC_NPROCESSORS_ONLN), 1);
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
-    double visits = (double)hop_schedule_count(r->schedule) * r->ranks, bytes = visits * BYTES_A_VISIT;
-    double takes_s = visits * VISIT_S / processors, may_s = TIMEOUTS * (o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S);
-    if (takes_s <= may_s && bytes <= memory)
+    double may_s = RUN_TIMEOUTS * (timeout_s > 0 ? timeout_s : TIMEOUT_S);
+    return (uint64_t)fmin(fmax(fmin(may_s * processors / VISIT_S, memory / BYTES_A_VISIT), 1), 1e15);
+}
+
+static void check_work(const struct run_options *o, const struct run_request *r)
+{
+    uint64_t most = o->preparations_most / r->ranks + 1;
+    if (o->preparations_most == 0 || hop_schedule_count(r->schedule) <= most)
         return;
-    (void)hop_fail(
-        &tool_diag, HOP_ERR_LIMIT,
-        "%u ranks that each prepare %u operations take about %.3g GiB of memory and %.3g s on %g processors\n"
-        "%.3g GiB and %.3g s (%d times --timeout) at most: fewer ranks, or an algorithm of fewer operations",
-        r->ranks, hop_schedule_count(r->schedule), bytes / GIB, takes_s, processors, memory / GIB, may_s, TIMEOUTS);
+    (void)hop_fail(&tool_diag, HOP_ERR_LIMIT, "%u ranks would each prepare %u operations\n" RUN_WORK_EXPECTED, r->ranks,
+                   hop_schedule_count(r->schedule), (unsigned long long)most, r->ranks, RUN_TIMEOUTS);
     tool_fail(&tool_diag);
 }
 
@@ -205,8 +206,7 @@ static void prepare(const struct run_options *o, struct run_request *r, bool fir
     if (r->ranks < needed)
         tool_bad_usage(&tool_run, "the schedule has %u ranks: %u %s too few", needed, r->ranks,
                        r->ranks == 1 ? "is" : "are");
-    if (hop_group_size(group) == 1)
-        check_work(o, r);
+    check_work(o, r);
     tool_try(hop_schedule_find_race(r->schedule, &race, &tool_diag));
     if (race && first)
         fprintf(stderr, "hopcast: warning: %s%s%s\n  better: %s\n", tool_diag.place, tool_diag.place[0] ? ": " : "",
@@ -243,6 +243,7 @@ static int run(int argc, char **argv)
         tool_at_end(disagree);
     check_launch(&o, size);
     o.ranks = alone ? o.ranks : size;
+    o.preparations_most = alone ? find_preparations_most(o.timeout_s) : 0;
     run_load(&o, &l);
     prepare(&o, &o.request, hop_group_rank(group) == 0);
     tool_hushed = false;

@@ -30,10 +30,17 @@ struct run_options {
     const char *topology, *emulate, *map, *devices;
     bool threads, pin, no_check;
     uint32_t ranks, node_size;
+    uint64_t preparations_most; /* operations times ranks, 0: unlimited */
     double timeout_s;
     struct run_request request;
     struct hop_collective_options collective;
 };
+
+/* Of operations that all ranks prepare: most, ranks, RUN_TIMEOUTS. */
+#define RUN_WORK_EXPECTED                                                                                              \
+    "at most %llu, which %u ranks prepare in %d times --timeout and in the memory there is: fewer ranks, or an "       \
+    "algorithm of fewer operations"
+enum { RUN_TIMEOUTS = 10 };
 
 /* What is loaded and made. */
 struct run_loaded {

@@ -13,6 +13,8 @@ static const struct hop_topology *machine(const struct run_loaded *l)
 
 /* ---- a collective ---- */
 
+enum { OPERATIONS_MADE = 10000000 }; /* no schedule of more is made */
+
 static void check_collective(const struct run_options *o)
 {
     enum hop_collective_kind kind = o->collective.kind;
@@ -89,7 +91,11 @@ static void make_collective(struct run_options *o, struct run_loaded *l)
         o->collective.bytes = 0;
     o->collective.callers = o->request.plan.bound;
     const char *table = tool_choose_algorithm(&o->collective, ranks);
-    tool_try(hop_make_collective_by(&all, &o->collective, by, &l->schedule, &tool_diag));
+    uint64_t most = o->collective.operations_most = o->preparations_most ? o->preparations_most / ranks + 1 : 0;
+    enum hop_status status = hop_make_collective_by(&all, &o->collective, by, &l->schedule, &tool_diag);
+    if (status == HOP_ERR_LIMIT && most > 0 && most < OPERATIONS_MADE)
+        hop_diag_expect(&tool_diag, RUN_WORK_EXPECTED, (unsigned long long)most, ranks, RUN_TIMEOUTS);
+    tool_try(status);
     describe(o, by, table, l);
     o->ranks = ranks;
     o->request.collective = &o->collective;

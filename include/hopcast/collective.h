@@ -68,6 +68,7 @@ struct hop_collective_options {
     uint32_t root;
     bool in_place;
     uint64_t segment_bytes; /* pipelines: bytes of a segment, rounded up to elements; 0: not cut */
+    uint64_t operations_most; /* one of more is refused before any is made; 0: what a schedule holds */
     const uint32_t *nodes;  /* of each rank, which node it is on; NULL: what stands before the first '.' of its
                                  * device's name */
     bool callers;           /* vectors will lie in callers' memory (hop_program_bind): the default is what suits that */

@@ -285,6 +285,12 @@ static enum hop_status find_levels(const struct hop_ranks *ranks, const struct h
     return check_levels(options, levels, diag);
 }
 
+static uint64_t most_of(const struct hop_collective_options *options)
+{
+    uint64_t most = options->operations_most;
+    return most > 0 && most < HOP_MAKE_LIMIT ? most : HOP_MAKE_LIMIT;
+}
+
 enum hop_status hop_collective_count(const struct hop_ranks *ranks, const struct hop_collective_options *options,
                                      struct hop_collective_size *size, struct hop_diag *diag)
 {
@@ -297,7 +303,7 @@ enum hop_status hop_collective_count(const struct hop_ranks *ranks, const struct
     enum hop_status status = find_levels(ranks, options, &moves, &levels, diag);
     name_levels(&levels, size->by, sizeof size->by);
     size->count = levels.count == 1 ? hop_collective_pairs(options->kind, levels.algorithm[0], ranks->count) : 0;
-    size->at_least = size->count > HOP_MAKE_LIMIT && options->bytes / moves.width >= ranks->count;
+    size->at_least = size->count > most_of(options) && options->bytes / moves.width >= ranks->count;
     if (status == HOP_OK && !size->at_least) {
         hop_moves_look(&moves, size->count);
         status = moves.failure.status;
@@ -323,7 +329,7 @@ enum hop_status hop_make_collective_by(const struct hop_ranks *ranks, const stru
     HOP_CHECK(hop_collective_count(ranks, options, &size, diag));
     (void)snprintf(what, sizeof what, "%s by %s among %u ranks", hop_collective_name(options->kind), size.by,
                    ranks->count);
-    if (hop_schedule_check_count(what, size.at_least, size.count, HOP_MAKE_LIMIT, diag) != HOP_OK) {
+    if (hop_schedule_check_count(what, size.at_least, size.count, most_of(options), diag) != HOP_OK) {
         size_t used = diag ? strlen(diag->expected) : 0;
         if (diag)
             (void)snprintf(diag->expected + used, sizeof diag->expected - used,
