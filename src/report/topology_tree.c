@@ -44,6 +44,30 @@ static void link_text(const struct hop_topology *topology, const struct hop_link
 
 /* ---- header ---- */
 
+enum { DOMAINS_LISTED = 12 };
+
+/* "18 pcie (198 links), nvlink (72 links)": the domains of each family, in the order of their first ones. */
+static void add_families(struct hop_buffer *out, const struct hop_topology *topology)
+{
+    uint32_t domains = hop_topology_domain_count(topology);
+    for (uint32_t d = 0; d < domains; d++) {
+        const struct hop_domain *first = hop_topology_domain(topology, d);
+        uint32_t before = 0, count = 0, links = 0;
+        while (strcmp(hop_topology_domain(topology, before)->family, first->family) != 0)
+            before++;
+        for (uint32_t i = d; i < domains && before == d; i++) {
+            const struct hop_domain *domain = hop_topology_domain(topology, i);
+            bool same = strcmp(domain->family, first->family) == 0;
+            count += same;
+            links += same ? domain->link_count : 0;
+        }
+        if (count == 1)
+            hop_buffer_printf(out, "%s%s (%u %s)", d ? ", " : "", first->name, links, links == 1 ? "link" : "links");
+        else if (count > 1)
+            hop_buffer_printf(out, "%s%u %s (%u links in all)", d ? ", " : "", count, first->family, links);
+    }
+}
+
 static void print_header(struct hop_buffer *out, const struct hop_topology *topology)
 {
     add_shown(out, hop_topology_name(topology));
@@ -51,7 +75,9 @@ static void print_header(struct hop_buffer *out, const struct hop_topology *topo
     hop_add_kinds(out, topology);
     uint32_t domains = hop_topology_domain_count(topology);
     hop_buffer_puts(out, domains == 1 ? "; domain " : domains ? "; domains " : "; no links");
-    for (uint32_t d = 0; d < domains; d++) {
+    if (domains > DOMAINS_LISTED)
+        add_families(out, topology);
+    for (uint32_t d = 0; d < domains && domains <= DOMAINS_LISTED; d++) {
         const struct hop_domain *domain = hop_topology_domain(topology, d);
         hop_buffer_printf(out, "%s%s (%u %s)", d ? ", " : "", domain->name, domain->link_count,
                           domain->link_count == 1 ? "link" : "links");

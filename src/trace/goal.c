@@ -263,7 +263,9 @@ static void read_peer(struct reader *r, struct hop_op *op)
     if (!take(r, send ? "to" : "from"))
         unexpected(r, send ? "to RANK" : "from RANK");
     op->any_source = take_any(r, op);
-    uint32_t peer = op->any_source ? r->rank : (uint32_t)read_number(r, "a rank", r->ranks - 1);
+    uint32_t peer = op->any_source
+                        ? r->rank
+                        : (uint32_t)read_number(r, send ? "a rank" : "-1 for any source, or a rank", r->ranks - 1);
     skip(r);
     op->from = place_of(r, send ? r->rank : peer);
     op->to = place_of(r, send ? peer : r->rank);
@@ -287,7 +289,10 @@ static void read_options(struct reader *r, struct hop_op *op)
         if (message && !tag && take(r, "tag")) {
             tag = true;
             op->any_tag = take_any(r, op);
-            op->tag = op->any_tag ? 0 : (uint32_t)read_number(r, "a tag", UINT32_MAX);
+            op->tag = op->any_tag
+                          ? 0
+                          : (uint32_t)read_number(r, op->kind == HOP_OP_RECEIVE ? "-1 for any tag, or a tag" : "a tag",
+                                                  UINT32_MAX);
         } else if (!cpu && take(r, "cpu")) {
             cpu = true;
             op->cpu = (uint16_t)read_number(r, "a cpu", UINT16_MAX);
