@@ -171,6 +171,7 @@ void calibrate_fit(const struct calibrate_request *r, const struct hop_topology 
     tool_try_file(
         hop_measurements_load_all((const char *const *)r->files.at, r->files.count, &measurements, &tool_diag),
         MEASUREMENTS_ARE_EXPECTED);
+    tool_note_measurements(measurements);
     if (r->curve)
         show_curve(r, topology, measurements);
     else

@@ -29,6 +29,9 @@ static const struct tool_option table[] = {
     SHARED(model, AT(request, models), .kind = OPTION_LIST, .needs = "on"),
     SHARED(set, AT(request, sets), .needs = "on"),
     SHARED(name, AT(request, renamed), .needs = "on"),
+    SHARED(algorithm, AT(request, options.algorithm), .needs = "on",
+           .help = "by which measured collectives are predicted, such as ring (`hopcast make allreduce --list`; "
+                   "default: that of hopcast make)"),
     SHARED(case_bytes, AT(request, options.bytes)),
     SHARED(sources_unlimited, AT(request, options.sources_unlimited), .needs = "on"),
     FLAG(
@@ -122,13 +125,31 @@ static void print_lines(const struct hop_comparison *c)
     }
 }
 
-static void print_summary(const struct hop_comparison *c)
+/* By which algorithms collectives are predicted, each once. */
+static void print_algorithms(const struct hop_comparison *c, bool asked)
+{
+    for (uint32_t g = 0; g < c->group_count; g++) {
+        const struct hop_compare_group *group = &c->groups[g];
+        bool said = !group->algorithm || group->count == 0;
+        for (uint32_t k = 0; k < g && !said; k++)
+            said = c->groups[k].algorithm && c->groups[k].count && !strcmp(c->groups[k].algorithm, group->algorithm) &&
+                   !strcmp(c->rows[c->groups[k].first].of->collective, c->rows[group->first].of->collective);
+        if (!said)
+            printf("%s: predicted by algorithm %s%s; by which it was measured is not printed\n",
+                   c->rows[group->first].of->collective, group->algorithm,
+                   asked ? "" : ", which hopcast takes here (--algorithm names another)");
+    }
+}
+
+static void print_summary(const struct hop_comparison *c, bool asked)
 {
     printf("reference: %s, %u transfer%s in %u group%s", c->reference, c->row_count, c->row_count == 1 ? "" : "s",
            c->group_count, c->group_count == 1 ? "" : "s");
     if (c->left_out)
         printf("; %u without a measured value left out", c->left_out);
-    printf("\n\n%-24s", "error");
+    printf("\n");
+    print_algorithms(c, asked);
+    printf("\n%-24s", "error");
     for (uint32_t i = 0; i < c->candidate_count; i++)
         printf(" %*s", COLUMN, tail(c->candidates[i].name, COLUMN));
     printf("\n");
@@ -141,7 +162,10 @@ static void print_summary(const struct hop_comparison *c)
 static void print_row(const struct hop_comparison *c, const struct hop_compare_row *row)
 {
     char way[80];
-    (void)snprintf(way, sizeof way, "%.30s -> %.30s", row->of->from, row->of->to);
+    if (row->of->collective)
+        (void)snprintf(way, sizeof way, "%s, %u ranks", row->of->collective, row->of->ranks);
+    else
+        (void)snprintf(way, sizeof way, "%.30s -> %.30s", row->of->from, row->of->to);
     printf("  %-12s %-24s %10s", row->of->transfer, way, SECONDS(row->reference_s));
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         double error = hop_compare_error(row, i);
@@ -185,7 +209,7 @@ static void show(const struct request *r, const struct hop_comparison *c)
         return;
     }
     struct hop_histogram_options options = {.width = tool_columns(), .ascii = r->ascii};
-    print_summary(c);
+    print_summary(c, r->options.algorithm);
     printf("\n");
     tool_print(stdout, hop_comparison_to_histogram(c, &options));
     if (r->all || c->row_count <= ROWS_SHOWN)
@@ -219,11 +243,11 @@ static int run(int argc, char **argv)
     tool_read(&tool_compare, argc, argv, &r);
     tool_check_outputs(&r.given);
     check(&r);
+    const struct hop_topology *topology = r.topology ? tool_load_topology(r.topology, &r.sets) : NULL;
     for (uint32_t i = 0; i < r.files.count; i++)
-        tool_try_file(hop_measurements_load(r.files.at[i], &files[i], &tool_diag), MEASUREMENTS_ARE_EXPECTED);
-    if (r.topology)
-        tool_try(hop_compare_models(files[0], tool_load_topology(r.topology, &r.sets),
-                                    r.models.count ? (const char *const *)r.models.at : &by_default,
+        files[i] = tool_load_measurements(r.files.at[i], topology);
+    if (topology)
+        tool_try(hop_compare_models(files[0], topology, r.models.count ? (const char *const *)r.models.at : &by_default,
                                     r.models.count ? r.models.count : 1, &r.options, &comparison, &tool_diag));
     else
         tool_try(hop_compare_timings(files[0], (const struct hop_measurements *const *)files + 1, r.files.count - 1,

@@ -155,6 +155,29 @@ struct hop_topology *tool_load_topology(const char *source, const struct tool_wo
     return tool_load_routed(source, NULL, sets);
 }
 
+void tool_note_measurements(const struct hop_measurements *measurements)
+{
+    const char *note;
+    for (uint32_t i = 0; (note = hop_measurements_note(measurements, i)); i++)
+        fprintf(stderr, "hopcast: warning: %s: %s\n", hop_measurements_name(measurements), note);
+}
+
+struct hop_measurements *tool_load_measurements(const char *path, const struct hop_topology *topology)
+{
+    struct hop_measurements_options options = {.collectives = topology != NULL};
+    struct hop_measurements *measurements;
+    uint32_t nodes = topology ? hop_topology_node_count(topology) : 0;
+    const char **gpus = tool_alloc(nodes + 1, sizeof *gpus);
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (hop_topology_node(topology, n)->kind == HOP_NODE_GPU)
+            gpus[options.gpu_count++] = hop_topology_node(topology, n)->name;
+    }
+    options.gpus = options.gpu_count ? gpus : NULL;
+    tool_try_file(hop_measurements_read(path, NULL, 0, &options, &measurements, &tool_diag), MEASUREMENTS_ARE_EXPECTED);
+    tool_note_measurements(measurements);
+    return tool_have(measurements);
+}
+
 struct hop_network *tool_network(const struct hop_topology *topology, const char *models)
 {
     struct hop_network *network;

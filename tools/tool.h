@@ -82,6 +82,10 @@ extern struct hop_beside tool_beside;
 struct hop_topology *tool_load_topology(const char *source, const struct tool_words *sets);
 /* The same with a fabric's forwarding tables in a second file (NULL: none). */
 struct hop_topology *tool_load_routed(const char *source, const char *routes, const struct tool_words *sets);
+/* Measurements, and as warnings what of the file was left out or assumed. Where a topology is given, what collectives took is
+ * read, too, and its GPUs are those of which the file says no names. */
+struct hop_measurements *tool_load_measurements(const char *path, const struct hop_topology *topology);
+void tool_note_measurements(const struct hop_measurements *measurements);
 struct hop_network *tool_network(const struct hop_topology *topology, const char *models);
 /* A schedule in any form, which must hold operations, from a source as option_schedule and option_expression keep it:
  * 'f' and a file, or 'e' and a text. */

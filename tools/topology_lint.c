@@ -47,7 +47,7 @@ int topology_print_lint(const struct hop_topology *topology, const char *measure
     struct hop_measurements *measured = NULL;
     struct hop_lint_report *report;
     if (measurements)
-        tool_try_file(hop_measurements_load(measurements, &measured, &tool_diag), MEASUREMENTS_ARE_EXPECTED);
+        measured = tool_load_measurements(measurements, NULL);
     tool_try(hop_lint_run(topology, &(struct hop_lint_options){.measurements = measured}, &report, &tool_diag));
     hop_measurements_destroy(measured);
     if (json)

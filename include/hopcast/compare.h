@@ -29,6 +29,7 @@ struct hop_compare_options {
     uint64_t bytes;             /* of transfers that do not state theirs; 0: HOP_COMPARE_BYTES */
     bool sources_unlimited;     /* see struct hop_simulate_options */
     bool ranges;                /* say between what predictions lie (uncertainty.h) */
+    const char *algorithm;      /* of collectives, see struct hop_collective_options */
 };
 
 /* Between what a prediction of a group lies, nine times out of ten: its value, and what was measured, are geometric means over the
@@ -55,6 +56,8 @@ struct hop_compare_group {
     bool collapse;                     /* its notes say that it shows a collapse that no model predicts */
     const double *mean_absolute_error; /* one a candidate; NAN: it has none of them */
     const struct hop_compare_range *ranges; /* one a candidate; NULL: not asked for */
+    const char
+        *algorithm; /* by which models predict a collective: nobody says by which it was measured; NULL: transfers */
 };
 
 /* A distribution of sizes of errors; relative, 0.1 being 10 %. */
@@ -101,7 +104,7 @@ struct hop_comparison {
 };
 
 /* What models (see hop_network_create; a NULL among them is the default) predict for every group: a copy for each row,
- * all started together, unless the notes say otherwise (docs/compare.md). `host` is the memory nearest to the other end. Measurements must outlive the result, which the caller frees; the topology is only read. A
+ * all started together, unless the notes say otherwise (docs/compare.md); a collective as hop_make_collective has it. `host` is the memory nearest to the other end. Measurements must outlive the result, which the caller frees; the topology is only read. A
  * device that the topology does not have is HOP_ERR_INVALID at its place. */
 HOP_API enum hop_status hop_compare_models(const struct hop_measurements *reference,
                                            const struct hop_topology *topology, const char *const *models,

@@ -12,7 +12,8 @@
  *
  * A prediction (`hopcast predict --json`) is read too: its transfers are one group, their times are their ends. So is
  * the output of p2pBandwidthLatencyTest, nvbandwidth (text or JSON), bandwidthTest, TransferBench,
- * rocm-bandwidth-test, nccl-tests and the OSU micro-benchmarks, known by its content; docs/compare.md says what becomes of it.
+ * rocm-bandwidth-test, nccl-tests and the OSU micro-benchmarks, known by its content; docs/compare.md says what becomes of
+ * it. What such an output holds and no row has is counted in notes.
  */
 #ifndef HOPCAST_MEASUREMENTS_H
 #define HOPCAST_MEASUREMENTS_H
@@ -55,6 +56,12 @@ struct hop_measurement {
     bool collapse;         /* said to show the collapse of posted writes, which no model predicts */
     const char *file;
     uint32_t line, from_column, to_column; /* in the file, 1-based; of a prediction the transfer's number */
+    /* NULL: a transfer. Else the time is that of a whole collective, such as "allreduce", of which nobody says what it
+     * copied: among these devices, by rank, with so many `bytes` as hop_collective_kind has them; from and to are the first
+     * and the last of them. */
+    const char *collective;
+    const char *const *devices;
+    uint32_t ranks, root;
 };
 
 /* Rows that ran at the same time, in the order of the file. */
@@ -73,11 +80,25 @@ HOP_API enum hop_status hop_measurements_load(const char *path, struct hop_measu
 /* The same from memory; name stands for the file in diagnostics. */
 HOP_API enum hop_status hop_measurements_parse(const char *name, const char *text, size_t size,
                                                struct hop_measurements **measurements, struct hop_diag *diag);
+/* What is known of the machine that a benchmark ran on, where its output does not say it. */
+struct hop_measurements_options {
+    size_t size;             /* see hop_version */
+    const char *const *gpus; /* names, in the order of their numbers; NULL: not known */
+    uint32_t gpu_count;
+    bool collectives; /* read those whose copies are not known, too; else they are passed over, and refused alone */
+};
+/* Reads a file, or text where that is not NULL, in which case name stands for the file in diagnostics. options may be
+ * NULL. As hop_measurements_load in all else. */
+HOP_API enum hop_status hop_measurements_read(const char *name, const char *text, size_t size,
+                                              const struct hop_measurements_options *options,
+                                              struct hop_measurements **measurements, struct hop_diag *diag);
 /* Several files of one machine as one: groups of the second and later ones are named "FILE:GROUP", FILE without its folder. */
 HOP_API enum hop_status hop_measurements_load_all(const char *const *paths, uint32_t count,
                                                   struct hop_measurements **measurements, struct hop_diag *diag);
 HOP_API void hop_measurements_destroy(struct hop_measurements *measurements); /* NULL is allowed */
 
+/* What was left out or assumed, by index; NULL past the last. */
+HOP_API const char *hop_measurements_note(const struct hop_measurements *measurements, uint32_t index);
 HOP_API const char *hop_measurements_name(const struct hop_measurements *measurements);
 HOP_API uint32_t hop_measurements_count(const struct hop_measurements *measurements);
 HOP_API const struct hop_measurement *hop_measurements_at(const struct hop_measurements *measurements, uint32_t index);

@@ -51,7 +51,8 @@ struct hop_comparing *hop_comparing_begin(const struct hop_measurements *referen
                                                   0,
                                                   false,
                                                   means + (size_t)g * candidates,
-                                                  c->ranges ? c->ranges + (size_t)g * candidates : NULL};
+                                                  c->ranges ? c->ranges + (size_t)g * candidates : NULL,
+                                                  NULL};
         for (uint32_t i = 0; c->ranges && i < candidates; i++)
             c->ranges[(size_t)g * candidates + i] = (struct hop_compare_range){NAN, NAN, NAN, NAN, false};
         for (uint32_t i = 0; i < group.count; i++) {
@@ -163,6 +164,22 @@ static enum hop_status end(struct hop_comparing *c, struct hop_failure *failure,
     return failure->status;
 }
 
+/* By which each collective is predicted; one that is asked for must be of use. expect NULL: that failed. */
+static void name_algorithms(struct hop_comparing *c, const struct hop_expect *expect, const char *asked)
+{
+    bool any = false;
+    for (uint32_t g = 0; expect && g < hop_expect_count(expect); g++) {
+        const char *by = expect->groups[g].algorithm;
+        c->groups[g].algorithm = by ? hop_arena_string(&c->arena, by, strlen(by)) : NULL;
+        any = any || by;
+    }
+    if (expect && asked && !any)
+        hop_failure_set(c->failure, HOP_ERR_INVALID,
+                        "%.80s measures no collective that algorithm '%.40s' could be of\ncollectives, such as what "
+                        "all_reduce_perf prints",
+                        c->result.reference, asked);
+}
+
 enum hop_status hop_compare_models(const struct hop_measurements *reference, const struct hop_topology *topology,
                                    const char *const *models, uint32_t count, const struct hop_compare_options *options,
                                    struct hop_comparison **comparison, struct hop_diag *diag)
@@ -171,6 +188,7 @@ enum hop_status hop_compare_models(const struct hop_measurements *reference, con
     struct hop_compare_options own = {0};
     struct hop_comparing *c = begin(reference, count, options, &own, &failure);
     struct hop_expect *expect = c ? hop_expect_create(reference, topology, &own, false, &failure) : NULL;
+    name_algorithms(c, expect, own.algorithm);
     for (uint32_t m = 0; m < count && expect; m++) {
         const char *name = models[m] ? models[m] : "default";
         c->summaries[m].name = hop_arena_string(&c->arena, name, strlen(name));

@@ -40,7 +40,7 @@ const struct hop_comparison *hop_comparing_end(struct hop_comparing *c);
 void hop_comparing_count(struct hop_comparing *c);
 
 /* The effect that a group shows, by name and by number below HOP_EFFECTS (effects.c). */
-enum { HOP_EFFECTS = 6 * 5 };
+enum { HOP_EFFECTS = 7 * 5 };
 const char *hop_effect_name(unsigned effect);
 unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t group);
 /* The same; of a trace, that of its i-th row. */

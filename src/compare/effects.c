@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum pattern { ALONE, TWO_WAY, FAN_OUT, FAN_IN, SEVERAL, TRACE, PATTERNS };
+enum pattern { ALONE, TWO_WAY, FAN_OUT, FAN_IN, SEVERAL, TRACE, COLLECTIVE, PATTERNS };
 enum where { PEER, STAGED, TO_HOST, FROM_HOST, HOST_BOTH, WHERES };
 
 const char *hop_effect_name(unsigned effect)
@@ -17,6 +17,7 @@ const char *hop_effect_name(unsigned effect)
         [SEVERAL] = {"several, peer", "several, staged", "several, to host", "several, from host",
                      "several, host both ways"},
         [TRACE] = {"trace, peer", "trace, staged", "trace, to host", "trace, from host", "trace, host both ways"},
+        [COLLECTIVE] = {"collective"},
     };
     return names[effect / WHERES][effect % WHERES];
 }
@@ -38,6 +39,8 @@ unsigned hop_effect_of(const struct hop_measurements *measurements, uint32_t gro
     const struct hop_measurement *first = hop_measurements_at(measurements, rows.rows[0]), *second = NULL;
     bool one_source = true, one_end = true;
     enum where where = where_of(first);
+    if (first->collective)
+        return COLLECTIVE * WHERES + PEER;
     for (uint32_t i = 1; i < rows.count; i++) {
         const struct hop_measurement *m = hop_measurements_at(measurements, rows.rows[i]);
         second = i == 1 ? m : second;

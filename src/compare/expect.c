@@ -9,6 +9,7 @@
  *     all to all    every device to every other one, several times over, in an order that is drawn: whoever is done goes on with
  *                   the next
  *     a trace       every copy at its own start; duration, not end
+ *     a collective  as hop_make_collective has it, until its last operation ends
  *
  *     own value     bytes / (end - start)
  *     mean          the same for all rows: the mean of these rates
@@ -18,6 +19,7 @@
 
 #include "base/random.h"
 #include "compare/compare.h"
+#include "hopcast/collective.h"
 #include "hopcast/uncertainty.h"
 #include "schedule/schedule.h"
 #include "topology/forwarding.h"
@@ -232,10 +234,41 @@ struct hop_measurement_group hop_expect_rows(const struct hop_expect *e, uint32_
     return (struct hop_measurement_group){hop_measurements_at(e->measurements, group)->group, &e->alone[group], 1};
 }
 
+/* A whole collective, by the algorithm that is asked for; a part of an element at the end of its bytes goes. */
+static void make_collective(struct hop_expect *e, struct hop_expect_group *group, const struct hop_measurement *m)
+{
+    struct hop_collective_options options = {.algorithm = e->options->algorithm, .type = HOP_TYPE_F32, .root = m->root};
+    const char **devices = hop_arena_alloc(&e->arena, ((size_t)m->ranks + 1) * sizeof *devices);
+    char by[HOP_ALGORITHM_NAME_SIZE] = "";
+    while (options.kind + 1 < HOP_COLLECTIVE_COUNT && strcmp(hop_collective_name(options.kind), m->collective) != 0)
+        options.kind++;
+    for (uint32_t i = 0; devices && i < m->ranks; i++)
+        devices[i] = find_device(e, m, m->devices[i], m->devices[i], m->from_column);
+    uint64_t element = hop_type_bytes(options.type), whole = m->bytes - m->bytes % element;
+    options.bytes = whole ? whole : element;
+    if (e->failure->status == HOP_OK && devices) {
+        const struct hop_ranks ranks = {devices, m->ranks};
+        e->failure->status = hop_make_collective_by(&ranks, &options, by, &group->schedule, e->failure->diag);
+        if (e->failure->status != HOP_OK)
+            place(e, m, m->from_column);
+    }
+    group->copies = 1;
+    group->sources_unlimited = e->options->sources_unlimited;
+    group->algorithm = hop_arena_string(&e->arena, by, strlen(by));
+    group->row_of = hop_arena_alloc(
+        &e->arena, ((size_t)(group->schedule ? hop_schedule_count(group->schedule) : 0) + 1) * sizeof *group->row_of);
+    if (e->arena.failed)
+        hop_failure_set(e->failure, HOP_ERR_MEMORY, "out of memory");
+}
+
 static void make_group(struct hop_expect *e, uint32_t index)
 {
     struct hop_measurement_group rows = hop_expect_rows(e, index);
     struct hop_expect_group *group = &e->groups[index];
+    if (hop_measurements_at(e->measurements, rows.rows[0])->collective) {
+        make_collective(e, group, hop_measurements_at(e->measurements, rows.rows[0]));
+        return;
+    }
     bool in_turn = false, pulled = false;
     double first_s = INFINITY;
     *group = (struct hop_expect_group){.schedule = hop_schedule_create(rows.name), .trace = true};

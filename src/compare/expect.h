@@ -16,6 +16,7 @@ struct hop_expect_group {
     uint32_t *row_of;              /* per operation: place of its row in the group */
     uint32_t copies;               /* of every row, one after the other */
     bool trace, sources_unlimited;
+    const char *algorithm; /* of a collective; NULL: copies */
 };
 
 struct hop_expect {

@@ -40,6 +40,17 @@ void hop_measurements_add(struct hop_measurements *m, const struct hop_measureme
     m->group_of[m->count++] = group;
 }
 
+void hop_measurements_leave_out(struct hop_measurements *m, uint32_t line, const char *what)
+{
+    uint32_t i = 0;
+    while (i < m->note_count && strcmp(m->notes[i].text, what) != 0)
+        i++;
+    if (i == m->note_count && HOP_GROW(&m->arena, m->notes, i + 1))
+        m->notes[m->note_count++] = (struct hop_measurements_note){what, 0, line};
+    if (i < m->note_count && line > 0)
+        m->notes[i].count++;
+}
+
 static const char *keep_text(struct hop_measurements *m, const char *format, va_list arguments)
 {
     char text[TEXT_MAX];
@@ -92,6 +103,10 @@ void hop_rows_add(struct hop_row_builder *b, const char *const ends[2], uint64_t
     row.line = b->line;
     row.from_column = row.to_column = b->column;
     row.rate_given = !isnan(rate_Bps) && !b->timed;
+    row.collective = b->collective;
+    row.devices = b->devices;
+    row.ranks = b->ranks;
+    row.root = b->root;
     if (bytes > 0)
         row.time_s = (double)bytes / rate_Bps;
     hop_measurements_add(m, &row);

@@ -74,29 +74,44 @@ static enum hop_status end(struct hop_measurements *made, struct hop_measurement
     return status;
 }
 
-static enum hop_status read_source(struct hop_source *source, struct hop_measurements **measurements,
-                                   struct hop_diag *diag)
+/* What is left out, counted, in place of its kind. */
+static void count_notes(struct hop_measurements *m)
 {
-    struct hop_measurements *made = create(source->name, diag);
-    if (made && made->name)
-        read_any(source, made);
-    hop_source_finish(source);
+    for (uint32_t i = 0; i < m->note_count; i++) {
+        struct hop_measurements_note *note = &m->notes[i];
+        if (note->count > 0)
+            note->text = hop_measurements_text(m, "%s: %u, the first in line %u", note->text, note->count, note->line);
+        m->arena.failed |= !note->text;
+    }
+}
+
+enum hop_status hop_measurements_read(const char *name, const char *text, size_t size,
+                                      const struct hop_measurements_options *options,
+                                      struct hop_measurements **measurements, struct hop_diag *diag)
+{
+    struct hop_source source;
+    struct hop_measurements_options own = {0};
+    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    HOP_CHECK(text ? hop_source_copy(name, text, size, &source, diag) : hop_source_load(name, &source, diag));
+    struct hop_measurements *made = create(source.name, diag);
+    if (made && made->name) {
+        made->options = own;
+        read_any(&source, made);
+        count_notes(made);
+    }
+    hop_source_finish(&source);
     return end(made, measurements, diag);
 }
 
 enum hop_status hop_measurements_load(const char *path, struct hop_measurements **measurements, struct hop_diag *diag)
 {
-    struct hop_source source;
-    HOP_CHECK(hop_source_load(path, &source, diag));
-    return read_source(&source, measurements, diag);
+    return hop_measurements_read(path, NULL, 0, NULL, measurements, diag);
 }
 
 enum hop_status hop_measurements_parse(const char *name, const char *text, size_t size,
                                        struct hop_measurements **measurements, struct hop_diag *diag)
 {
-    struct hop_source source;
-    HOP_CHECK(hop_source_copy(name, text, size, &source, diag));
-    return read_source(&source, measurements, diag);
+    return hop_measurements_read(name, text ? text : "", size, NULL, measurements, diag);
 }
 
 /* Appends the rows of one file to those of others. */
@@ -116,6 +131,8 @@ static void append(struct hop_measurements *made, const struct hop_measurements 
         row.file = at;
         hop_measurements_add(made, &row);
     }
+    for (uint32_t i = 0; i < file->note_count; i++)
+        hop_measurements_leave_out(made, 0, hop_measurements_text(made, "%.4000s: %s", stem, file->notes[i].text));
 }
 
 enum hop_status hop_measurements_join(const struct hop_measurements *const *parts, uint32_t count,
@@ -159,6 +176,11 @@ void hop_measurements_destroy(struct hop_measurements *measurements)
 const char *hop_measurements_name(const struct hop_measurements *measurements)
 {
     return measurements->name;
+}
+
+const char *hop_measurements_note(const struct hop_measurements *measurements, uint32_t index)
+{
+    return index < measurements->note_count ? measurements->notes[index].text : NULL;
 }
 
 uint32_t hop_measurements_count(const struct hop_measurements *measurements)

@@ -22,6 +22,12 @@ struct hop_measurements {
     uint32_t *rows;
     struct hop_names names; /* of groups */
     struct hop_names runs;  /* how often a benchmark's output began a group of this name */
+    struct hop_measurements_options options;
+    struct hop_measurements_note {
+        const char *text;
+        uint32_t count, line; /* of what is left out: how many, the first of them; 0: a remark */
+    } * notes;
+    uint32_t note_count;
 };
 
 static inline bool hop_measurements_good(const struct hop_measurements *m)
@@ -41,6 +47,8 @@ void hop_measurements_refuse(struct hop_measurements *m, enum hop_status status,
 /* Several as one, as hop_measurements_load_all makes it of files. */
 enum hop_status hop_measurements_join(const struct hop_measurements *const *parts, uint32_t count,
                                       struct hop_measurements **measurements, struct hop_diag *diag);
+/* Something that no row has, by a text that is the same for all of its kind; line 0: a remark of its own. */
+void hop_measurements_leave_out(struct hop_measurements *m, uint32_t line, const char *what);
 /* Whether the first line names columns of a measurement CSV: notes there may say what is the mark of a benchmark. */
 bool hop_measurements_is_csv(const struct hop_source *source);
 void hop_measurements_read_csv(const struct hop_source *source, struct hop_measurements *m);
@@ -68,6 +76,10 @@ struct hop_row_builder {
     const char *group;
     uint32_t line, column; /* where the values of the next rows stand */
     bool timed;            /* times were printed, not rates */
+    /* of a row for a whole collective, see struct hop_measurement */
+    const char *collective;
+    const char *const *devices;
+    uint32_t ranks, root;
 };
 /* The group of the next rows. A name that is there already, as from a second run in one file, gets a number. */
 void hop_rows_group(struct hop_row_builder *b, const char *format, ...) HOP_PRINTF(2, 3);

@@ -71,8 +71,10 @@ static void add_rows(struct reading *r, uint32_t word, uint64_t bytes, double ra
         refuse(r, word, "the value is not of the devices that are listed above", "a line 'Device 0: NAME' for each");
         return;
     }
-    if (bytes == 0 || bytes > HOP_BYTES_MAX || !(rate_Bps >= 1e3 && rate_Bps <= 1e15))
-        return; /* printed as 0.0 */
+    if (bytes == 0 || bytes > HOP_BYTES_MAX || !(rate_Bps >= 1e3 && rate_Bps <= 1e15)) {
+        hop_measurements_leave_out(r->b.made, r->lines.line, "copies of no bytes, or of a bandwidth of 0.0, left out");
+        return;
+    }
     r->b.line = r->lines.line;
     r->b.column = r->lines.words[word].column;
     for (uint32_t d = 0; d < devices; d++) {
@@ -101,21 +103,52 @@ static bool read_title(struct reading *r)
     return true;
 }
 
-static void read_table(struct reading *r)
+/* "Transfer Size (Bytes)        Bandwidth(GB/s)" */
+static void read_header(struct reading *r)
+{
+    const struct hop_word *last = &r->lines.words[r->lines.count - 1];
+    r->unit = hop_lines_hold(&r->lines, "(MB/s)") ? MB : hop_lines_hold(&r->lines, "(GB/s)") ? GB : 0;
+    if (r->unit == 0)
+        refuse(r, r->lines.count - 1,
+               hop_word_is(last, "(Bytes)") ? "the unit of the bandwidths is missing"
+                                            : "this is no unit of bandwidths that is known",
+               "Bandwidth(GB/s) or Bandwidth(MB/s)");
+}
+
+/* "PINNED Memory Transfers" */
+static void read_memory(struct reading *r)
+{
+    r->pageable = hop_word_is(&r->lines.words[0], "PAGEABLE");
+    if (!r->pageable && !hop_word_is(&r->lines.words[0], "PINNED"))
+        refuse(r, 0, "this is no kind of memory that is known", "PINNED or PAGEABLE Memory Transfers");
+}
+
+/* A size and a bandwidth; what begins as a number below a header is meant as one. */
+static void read_row(struct reading *r)
 {
     const struct hop_word *words = r->lines.words;
     double value;
     uint64_t bytes;
-    if (hop_lines_hold(&r->lines, "PAGEABLE")) {
-        r->pageable = true;
-    } else if (hop_lines_hold(&r->lines, "Transfer Size (Bytes)")) {
-        r->unit = hop_lines_hold(&r->lines, "(MB/s)") ? MB : GB;
-    } else if (r->unit > 0 && r->known && r->lines.count == 2 && hop_word_whole(&words[0], &bytes)) {
-        if (hop_word_decimal(&words[1], &value))
-            add_rows(r, 1, bytes, value * r->unit);
-        else
-            refuse(r, 1, "this is no bandwidth", "a number behind the size");
-    }
+    const char *digits = words[0].text + (words[0].length > 1 && words[0].text[0] == '-');
+    if (*digits < '0' || *digits > '9')
+        return;
+    if (!hop_word_whole(&words[0], &bytes))
+        refuse(r, 0, "this is no size", "bytes, such as 32000000");
+    else if (r->lines.count != 2 || !hop_word_decimal(&words[1], &value))
+        refuse(r, r->lines.count > 1 ? 1 : 0, "there is no bandwidth behind this size",
+               "a number behind the size, and no more");
+    else
+        add_rows(r, 1, bytes, value * r->unit);
+}
+
+static void read_table(struct reading *r)
+{
+    if (hop_lines_hold(&r->lines, "Memory Transfers"))
+        read_memory(r);
+    else if (hop_lines_hold(&r->lines, "Transfer Size (Bytes)"))
+        read_header(r);
+    else if (r->unit > 0 && r->known)
+        read_row(r);
 }
 
 /* The word behind "NAME =", 0: there is none. */
@@ -149,9 +182,14 @@ static void read_line(struct reading *r)
                "bytes, NumDevsUsed = 1");
         return;
     }
+    const struct hop_word *unit = &lines->words[value_at + 1];
+    if (!hop_word_is(unit, "MB/s,") && !hop_word_is(unit, "GB/s,")) {
+        refuse(r, value_at + 1, "this is no unit of bandwidths that is known", "GB/s or MB/s");
+        return;
+    }
     r->pageable = hop_lines_hold(lines, "-Paged");
     r->said = (uint32_t)devices;
-    add_rows(r, value_at, bytes, value * (hop_word_is(&lines->words[value_at + 1], "MB/s,") ? MB : GB));
+    add_rows(r, value_at, bytes, value * (hop_word_is(unit, "MB/s,") ? MB : GB));
 }
 
 static void read_bandwidth_test(const struct hop_source *source, struct hop_measurements *m)

@@ -11,15 +11,18 @@
  *     alltoall_perf    every rank to every other: size / ranks each
  *     gather_perf      every rank to the root, scatter_perf the root to every rank: size / ranks each
  *
- * A group for each line, out of place; every copy takes the printed time. All other collectives are passed over, for
- * NCCL chooses their schedules and prints none: a bus bandwidth is computed from their time, and no link's. Where the name is not printed it is looked for in what stands before
- * (the command line): any word that ends in _perf.
+ * A group for each line, out of place; every copy takes the printed time. NCCL chooses the schedules of all other
+ * collectives and prints none: where they are asked for, a row is the time of a whole collective, else they are passed
+ * over. Where the name is not printed it is looked for in what stands before (the command line): any word that ends in
+ * _perf. A bus bandwidth of 2 (n - 1) / n of the algorithm's is that of an all_reduce of n > 2 ranks.
  *
  * Ranks become gpuD by their device number, on several hosts nodeN.gpuD in the order of the hosts. Where ranks of one
  * host share a device number but not a bus number, each process saw only some GPUs: D is the place by bus number.
+ * Where no ranks are printed there are as many as the command says (-np, -t, -g), or as the machine has GPUs.
  */
-#include "measurements/measurements.h"
+#include "hopcast/collective.h"
 #include "import/lines.h"
+#include "measurements/measurements.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +34,23 @@ enum { RANKS_MAX = 4096 };
 enum pattern { RING, ALL_TO_ALL, GATHER, SCATTER, UNKNOWN, NAMELESS };
 static const char *const collectives[] = {"sendrecv_perf", "alltoall_perf", "gather_perf", "scatter_perf"};
 
+/* Whose copies are not known. */
+static const struct {
+    const char *name;
+    enum hop_collective_kind kind;
+    bool parts; /* the printed size is that of all ranks' parts */
+} others[] = {{"all_reduce_perf", HOP_COLLECTIVE_ALLREDUCE, false},
+              {"all_gather_perf", HOP_COLLECTIVE_ALLGATHER, true},
+              {"reduce_scatter_perf", HOP_COLLECTIVE_REDUCE_SCATTER, false},
+              {"broadcast_perf", HOP_COLLECTIVE_BROADCAST, false},
+              {"reduce_perf", HOP_COLLECTIVE_REDUCE, false}};
+enum { OTHERS = HOP_COUNT(others) };
+
 struct rank {
     struct hop_word host, bus; /* in the source */
     uint32_t host_number, gpu;
     uint32_t line, column;
-    char name[32];
+    const char *name;
 };
 
 struct reading {
@@ -43,8 +58,11 @@ struct reading {
     struct hop_row_builder b;
     enum pattern pattern;
     char collective[40];
+    unsigned other;     /* which of those, OTHERS: of neither */
     struct rank *ranks; /* an array of the measurements' arena */
     uint32_t count;
+    const char *const *names;          /* of the ranks, for rows of a collective */
+    uint32_t processes, threads, gpus; /* as the command or the head of the output say, 0: they do not */
     bool named;      /* the ranks have their names */
     uint32_t tail;   /* words of a row from the first time on, 0: no header yet */
     bool has_root;   /* the word before the time is the root */
@@ -52,17 +70,55 @@ struct reading {
     char passed_name[40];
 };
 
-static const char accepted[] = "sendrecv_perf, alltoall_perf, gather_perf or scatter_perf, whose copies are known";
+static const char accepted[] = "sendrecv_perf, alltoall_perf, gather_perf or scatter_perf, whose copies are known; "
+                               "`hopcast compare --on TOPOLOGY` predicts the other collectives";
 
 #define REFUSE(r, line, column, ...)                                                                                   \
     hop_measurements_refuse((r)->b.made, HOP_ERR_INVALID, (line), (column), __VA_ARGS__)
 
 /* ---- which collective ---- */
 
+static void name_collective(struct reading *r, const struct hop_word *word)
+{
+    (void)snprintf(r->collective, sizeof r->collective, "%.*s", (int)word->length, word->text);
+    r->pattern = UNKNOWN;
+    r->other = 0;
+    for (unsigned c = 0; c < HOP_COUNT(collectives); c++) {
+        if (strcmp(collectives[c], r->collective) == 0)
+            r->pattern = (enum pattern)c;
+    }
+    while (r->other < OTHERS && strcmp(others[r->other].name, r->collective) != 0)
+        r->other++;
+}
+
+/* The number behind an option, "-g 8" or "-g8", among words; 0: there is none. */
+static uint32_t option(const struct hop_lines *lines, uint32_t first, uint32_t end, const char *name)
+{
+    for (uint32_t i = first; i < end; i++) {
+        int value = hop_word_number(&lines->words[i], name);
+        if (i + 1 < end && hop_word_is(&lines->words[i], name))
+            value = hop_word_number(&lines->words[i + 1], "");
+        if (value > 0 && value <= RANKS_MAX)
+            return (uint32_t)value;
+    }
+    return 0;
+}
+
+/* "mpirun -np 2 ./all_reduce_perf -t 1 -g 4", in a line whose word `at` is the test */
+static void read_command(struct reading *r, uint32_t at)
+{
+    const struct hop_lines *lines = &r->lines;
+    uint32_t np = option(lines, 0, at, "-np");
+    r->processes = np ? np : option(lines, 0, at, "-n");
+    r->threads = option(lines, at + 1, lines->count, "-t");
+    r->gpus = option(lines, at + 1, lines->count, "-g");
+}
+
 static void look_for_name(struct reading *r)
 {
-    for (uint32_t i = 0; i < r->lines.count; i++) {
-        struct hop_word word = r->lines.words[i];
+    const struct hop_lines *lines = &r->lines;
+    for (uint32_t i = 0; i < lines->count; i++) {
+        struct hop_word word = lines->words[i];
         const char *slash = memrchr(word.text, '/', word.length);
         if (slash) { /* the last part of a path */
             word.length -= (uint32_t)(slash + 1 - word.text);
@@ -71,13 +127,13 @@ static void look_for_name(struct reading *r)
         if (word.length < 6 || word.length >= sizeof r->collective ||
             memcmp(word.text + word.length - 5, "_perf", 5) != 0)
             continue;
-        (void)snprintf(r->collective, sizeof r->collective, "%.*s", (int)word.length, word.text);
-        r->pattern = UNKNOWN;
-        for (unsigned c = 0; c < HOP_COUNT(collectives); c++) {
-            if (strcmp(collectives[c], r->collective) == 0)
-                r->pattern = (enum pattern)c;
-        }
+        name_collective(r, &word);
+        read_command(r, i);
         return;
+    }
+    if (hop_lines_hold(lines, "nThread ") && hop_lines_hold(lines, " nGpus ")) {
+        r->threads = option(lines, 0, lines->count, "nThread");
+        r->gpus = option(lines, 0, lines->count, "nGpus");
     }
 }
 
@@ -168,9 +224,57 @@ static void number_by_bus(struct reading *r, uint32_t host)
     }
 }
 
+/* Two ranks of a host on one GPU: by its name, or by a whole PCI address; by the bus number alone they may be in two PCI
+ * domains. */
+static void check_pair(struct reading *r, uint32_t i, uint32_t k)
+{
+    const struct rank *rank = &r->ranks[i], *other = &r->ranks[k];
+    bool name = strcmp(other->name, rank->name) == 0,
+         bus = other->host_number == rank->host_number && rank->bus.length > 2 && same_word(&other->bus, &rank->bus);
+    if (name || (bus && memchr(rank->bus.text, ':', rank->bus.length)))
+        REFUSE(r, rank->line, rank->column, "ranks %u and %u are both on %.*s\na GPU for each rank", k, i,
+               name ? (int)strlen(rank->name) : (int)rank->bus.length, name ? rank->name : rank->bus.text);
+    else if (bus)
+        hop_measurements_leave_out(r->b.made, rank->line,
+                                   "ranks with the bus number of another rank, taken to be in another PCI domain");
+}
+
+/* Where the output lists none. */
+static void take_ranks(struct reading *r)
+{
+    const struct hop_measurements_options *o = &r->b.made->options;
+    uint64_t said =
+        (uint64_t)(r->processes ? r->processes : 1) * (r->threads ? r->threads : 1) * (r->gpus ? r->gpus : 1);
+    uint64_t count = said > 1 ? said : o->gpu_count;
+    if (o->gpus && count > o->gpu_count)
+        REFUSE(r, r->lines.line, 1, "there are %llu ranks and %u GPUs\na topology with a GPU for each rank",
+               (unsigned long long)count, o->gpu_count);
+    else if (count > RANKS_MAX)
+        REFUSE(r, r->lines.line, 1, "too many ranks\nat most 4096");
+    if (!hop_measurements_good(r->b.made) || !o->gpus || !HOP_GROW(&r->b.made->arena, r->ranks, count + 1))
+        return;
+    for (r->count = 0; r->count < count; r->count++)
+        r->ranks[r->count] = (struct rank){
+            .host = {"", 0, 1}, .bus = {"", 0, 1}, .name = hop_measurements_text(r->b.made, "%s", o->gpus[r->count])};
+    if (said > 1)
+        hop_measurements_leave_out(r->b.made, 0, "no list of ranks: as many as the command says, on the first GPUs");
+    else
+        hop_measurements_leave_out(r->b.made, 0, "no list of ranks: taken to be all GPUs of the topology");
+}
+
+static void list_names(struct reading *r)
+{
+    const char **names = hop_arena_alloc(&r->b.made->arena, ((size_t)r->count + 1) * sizeof *names);
+    for (uint32_t i = 0; names && i < r->count; i++)
+        names[i] = r->ranks[i].name;
+    r->names = names;
+}
+
 static void name_ranks(struct reading *r)
 {
     uint32_t hosts = 0;
+    if (r->count == 0)
+        take_ranks(r);
     for (uint32_t i = 0; i < r->count; i++) {
         uint32_t k = 0;
         while (k < i && !same_word(&r->ranks[k].host, &r->ranks[i].host))
@@ -183,18 +287,14 @@ static void name_ranks(struct reading *r)
     }
     for (uint32_t i = 0; i < r->count && hop_measurements_good(r->b.made); i++) {
         struct rank *rank = &r->ranks[i];
-        if (hosts > 1)
-            (void)snprintf(rank->name, sizeof rank->name, "node%u.gpu%u", rank->host_number, rank->gpu);
-        else
-            (void)snprintf(rank->name, sizeof rank->name, "gpu%u", rank->gpu);
-        for (uint32_t k = 0; k < i; k++) {
-            if (strcmp(r->ranks[k].name, rank->name) == 0) {
-                REFUSE(r, rank->line, rank->column, "ranks %u and %u are both on %s\na GPU for each rank", k, i,
-                       rank->name);
-                break;
-            }
-        }
+        if (!rank->name && hosts > 1)
+            rank->name = hop_measurements_text(r->b.made, "node%u.gpu%u", rank->host_number, rank->gpu);
+        else if (!rank->name)
+            rank->name = hop_measurements_text(r->b.made, "gpu%u", rank->gpu);
+        for (uint32_t k = 0; k < i && hop_measurements_good(r->b.made); k++)
+            check_pair(r, i, k);
     }
+    list_names(r);
     r->named = true;
 }
 
@@ -240,6 +340,62 @@ static void add_copies(struct reading *r, uint64_t size, uint32_t root, double t
     }
 }
 
+/* A whole collective, of which the schedule is not known. */
+static void add_collective(struct reading *r, uint64_t size, uint32_t root, double time_s)
+{
+    static const char *const ends[] = {"", ""};
+    bool rooted = others[r->other].kind == HOP_COLLECTIVE_BROADCAST || others[r->other].kind == HOP_COLLECTIVE_REDUCE;
+    uint64_t bytes = others[r->other].parts ? size / r->count : size;
+    struct hop_row_builder b = r->b;
+    hop_rows_group(&b, rooted ? "%s:%llu B:root %u" : "%s:%llu B", r->collective, (unsigned long long)size, root);
+    b.collective = hop_collective_name(others[r->other].kind);
+    b.devices = r->names;
+    b.ranks = r->count;
+    b.root = root;
+    b.timed = true;
+    if (hop_measurements_good(b.made))
+        hop_rows_add(&b, r->count ? (const char *[]){r->names[0], r->names[r->count - 1]} : ends, bytes,
+                     (double)bytes / time_s, "out of place, %u ranks", r->count);
+}
+
+/* By the factor between the two bandwidths, which is 2 (n - 1) / n for an all_reduce, and for no other above 1. */
+static void guess_collective(struct reading *r, const struct hop_word *time)
+{
+    static const struct hop_word all_reduce = {"all_reduce_perf", 15, 1};
+    double algorithm = 0, bus = 0;
+    bool above = hop_word_decimal(time + 1, &algorithm) && hop_word_decimal(time + 2, &bus) && bus > 1.05 * algorithm &&
+                 algorithm >= 1;
+    if (!above) {
+        REFUSE(r, r->lines.line, 1,
+               "which collective this is stands nowhere above\na line '# Collective test starting: sendrecv_perf', or "
+               "the command line above the output");
+    } else if (r->b.made->options.collectives) {
+        name_collective(r, &all_reduce);
+        hop_measurements_leave_out(
+            r->b.made, 0,
+            "no name of the test: taken as all_reduce_perf, since the bus bandwidth is above the "
+            "algorithm's");
+    } else {
+        REFUSE(
+            r, r->lines.line, time[2].column,
+            "a bus bandwidth above the algorithm's is that of an all_reduce: computed from the time of a schedule of "
+            "many copies, which are not printed, and not measured on a link\n%s",
+            accepted);
+    }
+}
+
+/* Whether it is one that is read; what is passed over is remembered. */
+static bool is_read(struct reading *r)
+{
+    if (r->pattern != UNKNOWN || (r->other < OTHERS && r->b.made->options.collectives))
+        return true;
+    if (r->passed == 0)
+        (void)snprintf(r->passed_name, sizeof r->passed_name, "%s", r->collective);
+    r->passed = r->passed ? r->passed : r->lines.line;
+    hop_measurements_leave_out(r->b.made, r->lines.line, "results of collectives whose copies are not known, left out");
+    return false;
+}
+
 static void read_row(struct reading *r)
 {
     const struct hop_lines *lines = &r->lines;
@@ -251,49 +407,46 @@ static void read_row(struct reading *r)
         REFUSE(r, lines->line, time->column, "'%.*s' is no time\nmicroseconds", HOP_WORD_SHOWN(time));
         return;
     }
-    double algorithm = 0, bus = 0;
-    if (r->pattern == NAMELESS && hop_word_decimal(time + 1, &algorithm) && hop_word_decimal(time + 2, &bus) &&
-        bus > 1.05 * algorithm && algorithm >= 1) {
-        REFUSE(
-            r, lines->line, time[2].column,
-            "a bus bandwidth above the algorithm's is that of an all_reduce: computed from the time of a schedule of "
-            "many copies, which are not printed, and not measured on a link\n%s",
-            accepted);
+    if (r->pattern == NAMELESS)
+        guess_collective(r, time);
+    if (!hop_measurements_good(r->b.made) || !is_read(r))
         return;
-    }
-    if (r->pattern == NAMELESS) {
-        REFUSE(r, lines->line, 1,
-               "which collective this is stands nowhere above\na line '# Collective test starting: sendrecv_perf', or "
-               "the command line above the output");
-        return;
-    }
-    if (r->pattern == UNKNOWN) {
-        if (r->passed == 0)
-            (void)snprintf(r->passed_name, sizeof r->passed_name, "%s", r->collective);
-        r->passed = r->passed ? r->passed : lines->line;
-        return;
-    }
     if (!r->named)
         name_ranks(r);
     if (r->count < 2)
-        REFUSE(
-            r, lines->line, 1,
-            "%s among %u ranks moves nothing between GPUs\ntwo or more lines '# Rank 0 ... on HOST device 0 ...' above",
-            r->collective, r->count);
-    if ((r->pattern == GATHER || r->pattern == SCATTER) && (!r->has_root || root < 0 || (uint32_t)root >= r->count))
+        REFUSE(r, lines->line, 1,
+               "%s among %u ranks moves nothing between GPUs\ntwo or more lines '# Rank 0 ... on HOST device 0 ...' "
+               "above, or --on TOPOLOGY, whose GPUs they are",
+               r->collective, r->count);
+    bool gathers = r->pattern == GATHER || r->pattern == SCATTER;
+    if (gathers && (!r->has_root || root < 0 || (uint32_t)root >= r->count))
         REFUSE(r, lines->line, time->column, "the root of this %s is not said\na root among the ranks", r->collective);
+    if (!hop_measurements_good(r->b.made))
+        return;
     r->b.line = lines->line;
     r->b.column = time->column;
-    uint64_t least = r->pattern == RING ? 1 : r->count;
-    if (hop_measurements_good(r->b.made) && bytes >= least && bytes <= HOP_BYTES_MAX && time_us >= 1e-3)
-        add_copies(r, bytes, (uint32_t)(root < 0 ? 0 : root), time_us * 1e-6);
+    root = root < 0 || (uint32_t)root >= r->count ? 0 : root;
+    if (bytes < (r->pattern == RING ? 1 : r->count) || bytes > HOP_BYTES_MAX || time_us < 1e-3)
+        hop_measurements_leave_out(r->b.made, lines->line,
+                                   "results that move no byte between two ranks, or took no time, left out");
+    else if (r->pattern == UNKNOWN)
+        add_collective(r, bytes, (uint32_t)root, time_us * 1e-6);
+    else
+        add_copies(r, bytes, (uint32_t)root, time_us * 1e-6);
 }
 
+/* A size, and behind it as many columns as the header has from the first time on; a line that begins as one is cut. */
 static bool is_row(const struct reading *r)
 {
-    const struct hop_word *size = &r->lines.words[0];
-    return r->tail > 0 && r->lines.count >= r->tail + 3 && size->length <= 19 &&
-           strspn(size->text, "0123456789") >= size->length;
+    const struct hop_lines *lines = &r->lines;
+    const struct hop_word *size = &lines->words[0];
+    uint64_t number;
+    if (r->tail == 0 || size->length > 19 || strspn(size->text, "0123456789") < size->length)
+        return false;
+    if (lines->count < r->tail + 3 && (lines->count < 2 || hop_word_whole(&lines->words[1], &number)))
+        REFUSE(r, lines->line, size->column, "this line of results is cut: %u of its columns are here\n%u or more",
+               lines->count, r->tail + 3);
+    return lines->count >= r->tail + 3;
 }
 
 static void read_lines(struct reading *r)
@@ -317,6 +470,7 @@ static void read_nccl_tests(const struct hop_source *source, struct hop_measurem
         return;
     r->b.made = m;
     r->pattern = NAMELESS;
+    r->other = OTHERS;
     hop_lines_init(&r->lines, source);
     r->lines.failure = &m->failure;
     read_lines(r);

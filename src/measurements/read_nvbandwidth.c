@@ -14,7 +14,8 @@
  * ways (SM tests that are bidirectional) prints the sum of the two.
  *
  * The sizes are not printed: 64 MiB is nvbandwidth's default. Where only the lines `SUM NAME VALUE` of a test case are
- * left (grep -E 'Device|SUM'), every cell is the mean: the devices that are listed say how many cells there were.
+ * left (grep -E 'Device|SUM'), every cell is the mean: the devices that are listed say how many cells there were, else the
+ * machine's GPUs where they are known.
  */
 #include "base/json.h"
 #include "measurements/measurements.h"
@@ -55,7 +56,7 @@ struct reading {
     struct hop_lines lines;
     struct hop_row_builder b;
     struct test test;
-    char gpus[GPUS_MAX][8]; /* their names */
+    const char *gpus[GPUS_MAX]; /* their names */
     uint64_t bytes;
     uint32_t count;      /* GPUs: columns of the matrix in hand */
     struct cell *cells, *first; /* arrays of the measurements' arena */
@@ -291,6 +292,33 @@ static void begin_test(struct reading *r, const char *name, size_t length, uint3
         r->passed = line;
 }
 
+/* The GPUs of the machine, where the output lists none. */
+static void take_machine(struct reading *r)
+{
+    const struct hop_measurements_options *o = &r->b.made->options;
+    if (!o->gpus || o->gpu_count > GPUS_MAX)
+        return;
+    for (r->devices = 0; r->devices < o->gpu_count; r->devices++)
+        r->gpus[r->devices] = hop_measurements_text(r->b.made, "%s", o->gpus[r->devices]);
+    hop_measurements_leave_out(r->b.made, 0, "sums without a list of devices: taken to be of all GPUs of the topology");
+}
+
+/* "Device 0: NAME"; those of a second run begin again. */
+static void read_device(struct reading *r)
+{
+    const struct hop_word *word = &r->lines.words[1];
+    char text[16];
+    (void)snprintf(text, sizeof text, "%.*s", (int)(word->length < 16 ? word->length - 1 : 15), word->text);
+    int number = hop_word_number(&(struct hop_word){text, (uint32_t)strlen(text), 1}, "");
+    if (number < 0)
+        return;
+    if (number > 0 && (uint32_t)number != r->devices)
+        hop_lines_refuse(&r->lines, HOP_ERR_INVALID, word->column,
+                         "device %d is not the next one\ndevices 0, 1, 2, ... in order, 512 at most", number);
+    else
+        r->devices = (uint32_t)number + 1;
+}
+
 /* "SUM NAME VALUE" of a test case whose matrix is not there. Of two-way copies there are sums of both ways, whose names
  * end in _read1 and _read2, and one of all. */
 static void read_sum(struct reading *r)
@@ -312,11 +340,19 @@ static void read_sum(struct reading *r)
         begin_test(r, name.text, name.length, lines->line);
     if (r->test.pattern == NOT_A_TRANSFER)
         return;
+    if (lines->count < 3) {
+        hop_lines_refuse(lines, HOP_ERR_SYNTAX, name.column, "there is no sum behind this name\na number in GB/s");
+        return;
+    }
+    if (r->devices == 0)
+        take_machine(r);
     bool pairs = r->test.pattern == PAIR || r->test.pattern == ONE_AND_ALL;
     if (r->devices < (pairs ? 2u : 1u)) {
-        hop_lines_refuse(lines, HOP_ERR_INVALID, 1,
-                         "of how many GPUs this is the sum is not said\nthe lines 'Device 0: NAME' above it, as in "
-                         "nvbandwidth | grep -E 'Device|SUM'; the whole output says the rate of each");
+        hop_lines_refuse(
+            lines, HOP_ERR_INVALID, 1,
+            "of how many GPUs this is the sum is not said\nthe lines 'Device 0: NAME' above it, as in "
+            "nvbandwidth | grep -E 'Device|SUM', or `hopcast compare --on TOPOLOGY`, whose GPUs they are; the whole "
+            "output says the rate of each");
         return;
     }
     if (!hop_word_decimal(&lines->words[2], &sum)) {
@@ -346,11 +382,11 @@ static void read_text(struct reading *r)
         } else if (r->test.pattern != NOT_A_TRANSFER && hop_lines_hold(lines, "bandwidth (GB/s)")) {
             r->printed = true;
             read_matrix(r);
-        } else if (lines->count == 3 && hop_word_is(&lines->words[0], "SUM")) {
+        } else if (lines->count > 1 && lines->count < 4 && hop_word_is(&lines->words[0], "SUM")) {
             read_sum(r);
         } else if (lines->count > 2 && hop_word_is(&lines->words[0], "Device") && r->devices < GPUS_MAX &&
                    lines->words[1].text[lines->words[1].length - 1] == ':') {
-            r->devices = lines->words[1].text[0] == '0' ? 1 : r->devices + 1;
+            read_device(r);
         }
     }
 }
@@ -441,7 +477,7 @@ static void read_nvbandwidth(const struct hop_source *source, struct hop_measure
     r->b.made = m;
     r->bytes = DEFAULT_BYTES;
     for (unsigned gpu = 0; gpu < GPUS_MAX; gpu++)
-        (void)snprintf(r->gpus[gpu], sizeof r->gpus[gpu], "gpu%hu", (unsigned short)gpu);
+        r->gpus[gpu] = hop_measurements_text(m, "gpu%u", gpu);
     hop_lines_init(&r->lines, source);
     r->lines.failure = &m->failure;
     if (hop_json_detect(source))

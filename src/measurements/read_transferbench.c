@@ -43,7 +43,7 @@ struct reading {
     struct transfer *transfers; /* of the test in hand; an array of the measurements' arena */
     uint32_t count;
     int test;    /* its number, -1: none */
-    bool spoilt; /* a transfer of it is no copy */
+    uint32_t spoilt; /* the line of a transfer of it that is no copy, 0: none */
     uint32_t passed;
     /* matrices */
     enum table table;
@@ -79,9 +79,12 @@ static void end_test(struct reading *r)
         hop_rows_add(&r->b, (const char *[]){t->from, t->to}, t->bytes, t->rate * GB, "%s; %s",
                      r->count > 1 ? "own rate" : "alone", t->how);
     }
+    if (r->count > 0 && r->spoilt)
+        hop_measurements_leave_out(r->b.made, r->spoilt,
+                                   "tests with a transfer that is no copy from one memory to another, left out");
     r->summed_up = r->summed_up || r->count > 0;
     r->count = 0;
-    r->spoilt = false;
+    r->spoilt = 0;
     r->test = -1;
 }
 
@@ -143,7 +146,7 @@ static void read_transfer(struct reading *r)
     else if (HOP_GROW(&r->b.made->arena, r->transfers, r->count + 1))
         r->transfers[r->count++] = made;
     if (!made.how || isnan(made.rate) || made.bytes == 0 || made.bytes > HOP_BYTES_MAX) {
-        r->spoilt = true;
+        r->spoilt = r->spoilt ? r->spoilt : made.line;
         r->passed = r->passed ? r->passed : made.line;
     }
 }

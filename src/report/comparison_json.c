@@ -70,6 +70,8 @@ static void put_group(struct hop_buffer *out, const struct hop_comparison *c, co
     for (uint32_t i = 0; i < c->candidate_count; i++)
         hop_json_put(out, "%g", group->mean_absolute_error[i]);
     hop_json_put(out, "],");
+    if (group->algorithm)
+        hop_json_put(out, "algorithm:%s,", group->algorithm);
     if (group->ranges)
         put_ranges(out, c, group);
     hop_json_put(out, "transfers:[");
