@@ -43,6 +43,8 @@ void hop_measurements_add(struct hop_measurements *m, const struct hop_measureme
 void hop_measurements_leave_out(struct hop_measurements *m, uint32_t line, const char *what)
 {
     uint32_t i = 0;
+    if (!what) /* no memory was left for it */
+        return;
     while (i < m->note_count && strcmp(m->notes[i].text, what) != 0)
         i++;
     if (i == m->note_count && HOP_GROW(&m->arena, m->notes, i + 1))
