@@ -237,19 +237,22 @@ static const void *cpu_facts(const char *name)
     return hop_cpu_facts(name);
 }
 
-/* Whether words of the name alone mean different things: "H100 H200". */
+/* Whether words of the name alone mean different things, by what is known of them or by their numbers: "H100 H200". */
 static bool names_two(const char *name, const void *(*facts)(const char *name))
 {
-    static const char between[] = " ,;/+";
+    static const char between[] = " ,;/+", digits[] = "0123456789";
     const void *first = NULL;
+    unsigned long number = 0;
     for (const char *at = name + strspn(name, between); *at; at += strspn(at, between)) {
         char word[64] = "";
         size_t length = strcspn(at, between);
         memcpy(word, at, length < sizeof word ? length : sizeof word - 1);
         const void *found = facts(word);
-        if (first && found && found != first)
+        unsigned long its = strtoul(word + strcspn(word, digits), NULL, 10);
+        if (first && found && (found != first || its != number))
             return true;
-        first = found ? found : first;
+        number = first ? number : its;
+        first = first ? first : found;
         at += length;
     }
     return false;

@@ -384,6 +384,41 @@ static void groups_are_counted_once_each(void **unused)
     }
 }
 
+/* A chain of copies of all bytes at 10 GB/s, over the PCIe of two devices that share no link with others. */
+static void a_collective_is_predicted_by_the_algorithm_that_is_named(void **unused)
+{
+    (void)unused;
+    static const char text[] =
+        "# Collective test starting: broadcast_perf\n# Rank 0 Group 0 Pid 1 on n1 device 2 [0x07] A\n"
+        "# Rank 1 Group 0 Pid 1 on n1 device 3 [0x08] A\n# size count type redop root time algbw busbw #wrong\n"
+        "1000000000 250000000 float none 0 200000 5.00 5.00 0\n";
+    static const char *const models[] = {"server"};
+    const struct hop_measurements_options read = {.collectives = true};
+    const struct hop_compare_options direct = {.algorithm = "direct"}, nope = {.algorithm = "rabenseifner"};
+    struct compared c = {.topology = parse_topology("small.json", machine)};
+    struct hop_diag diag = {0};
+    CHECK(hop_measurements_read("b.txt", text, strlen(text), &read, &c.measurements, D));
+    CHECK(hop_compare_models(c.measurements, c.topology, models, 1, &direct, &c.result, D));
+    assert_string_equal(c.result->groups[0].algorithm, "direct");
+    assert_string_equal(c.result->groups[0].effect, "collective");
+    const struct hop_compare_row *row = &c.result->rows[0];
+    assert_true(fabs(row->reference_s - 0.2) < 1e-12);
+    assert_true(row->candidate_s[0] >= 0.1 && row->candidate_s[0] < 0.11);
+    assert_true(fabs(hop_compare_error(row, 0) - (row->candidate_s[0] / 0.2 - 1)) < 1e-12);
+    hop_comparison_destroy(c.result);
+    assert_int_equal(hop_compare_models(c.measurements, c.topology, models, 1, &nope, &c.result, &diag),
+                     HOP_ERR_INVALID);
+    assert_memory_equal(diag.place, "b.txt:5:", 8);
+    hop_measurements_destroy(c.measurements);
+    static const char copies[] = HEADER "a,gpu0,gpu1,1MB,,1,\n";
+    CHECK(hop_measurements_parse("m.csv", copies, sizeof copies - 1, &c.measurements, D));
+    assert_int_equal(hop_compare_models(c.measurements, c.topology, models, 1, &direct, &c.result, &diag),
+                     HOP_ERR_INVALID);
+    assert_non_null(strstr(diag.what, "measures no collective"));
+    hop_measurements_destroy(c.measurements);
+    hop_topology_destroy(c.topology);
+}
+
 TEST_GROUP(expect)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +437,7 @@ TEST_GROUP(expect)
         cmocka_unit_test(a_group_says_that_it_shows_a_collapse),
         cmocka_unit_test(a_group_shows_an_effect),
         cmocka_unit_test(groups_are_counted_once_each),
+        cmocka_unit_test(a_collective_is_predicted_by_the_algorithm_that_is_named),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

@@ -185,6 +185,27 @@ static void names_that_do_not_fit_a_table_are_said(void **state)
     }
 }
 
+static void a_name_is_of_one_gpu(void **state)
+{
+    (void)state;
+    static const char *const ones[] = {"NVIDIA H100 80GB HBM3", "GH100 [H100 SXM5 80GB]",
+                                       "NVIDIA RTX PRO 6000 Blackwell", "A100-SXM4-40GB", "AMD Instinct MI300X"},
+                             *const twos[] = {"H100 H200", "A100, H100", "H100/A100"};
+    struct hop_topology *t = NULL;
+    struct hop_diag diag = {0};
+    for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
+        const struct hop_beside beside = {.gpu = ones[i]};
+        CHECK(hop_topology_load_with(OWN_TOPOLOGIES "rocm-xgmi-square.txt", &beside, &t, D));
+        hop_topology_destroy(t);
+    }
+    for (size_t i = 0; i < sizeof twos / sizeof twos[0]; i++) {
+        const struct hop_beside beside = {.gpu = twos[i]};
+        assert_int_equal(hop_topology_load_with(OWN_TOPOLOGIES "rocm-xgmi-square.txt", &beside, &t, &diag),
+                         HOP_ERR_INVALID);
+        assert_non_null(strstr(diag.what, "names more than one GPU"));
+    }
+}
+
 static void the_older_end_of_a_slot_counts(void **state)
 {
     (void)state;
@@ -307,6 +328,7 @@ TEST_GROUP(facts)
         cmocka_unit_test(names_tell_what_data_sheets_print),
         cmocka_unit_test(a_table_with_names_has_their_speeds),
         cmocka_unit_test(names_that_do_not_fit_a_table_are_said),
+        cmocka_unit_test(a_name_is_of_one_gpu),
         cmocka_unit_test(the_older_end_of_a_slot_counts),
         cmocka_unit_test(nvlink_follows_the_gpu),
         cmocka_unit_test(xgmi_follows_the_product),
