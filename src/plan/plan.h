@@ -112,6 +112,7 @@ double hop_plan_time_left(const struct hop_plan_work *work); /* INFINITY: there 
 struct hop_plan_flow {
     uint32_t from, to;
     double bytes;
+    uint32_t count; /* of copies */
 };
 
 #define HOP_PLAN_PAIR_BYTES 1048576 /* of the copies that tell what pairs of places need */
@@ -124,7 +125,7 @@ struct hop_plan_loads {
     uint32_t *first; /* of each pair of places, places^2 + 1: its weights */
     struct hop_plan_weight {
         uint32_t bound;
-        double per_byte_s;
+        double per_byte_s, late_s; /* the second: of each copy */
     } * weights;
     double *load; /* of each bound, of the placement looked at last */
     struct hop_apart_op

@@ -22,11 +22,12 @@ struct side {
     bool sends;
     double *per_byte; /* per partner's place */
     uint32_t *order;  /* of these, ascending */
+    double late_s;    /* of each copy at least */
 };
 
 struct partner {
     uint32_t rank;
-    double bytes;
+    double bytes, count;
 };
 
 struct floor {
@@ -54,13 +55,14 @@ struct floor {
 
 /* ---- preparing ---- */
 
-static double weight_of(const struct hop_plan_loads *l, uint32_t from, uint32_t to, uint32_t bound)
+static struct hop_plan_weight weight_of(const struct hop_plan_loads *l, uint32_t from, uint32_t to, uint32_t bound)
 {
     uint32_t pair = from * l->places + to;
-    double sum = 0;
-    for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++)
-        sum += l->weights[w].bound == bound ? l->weights[w].per_byte_s : 0;
-    return sum;
+    for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++) {
+        if (l->weights[w].bound == bound)
+            return l->weights[w];
+    }
+    return (struct hop_plan_weight){.bound = bound};
 }
 
 /* Of a place and a bound, if most partners cost something. */
@@ -68,11 +70,13 @@ static void add_side(struct floor *f, uint32_t a, uint32_t bound, bool sends)
 {
     uint32_t places = f->work->places, costly = 0;
     struct place_sides *sides = &f->sides[a];
-    struct side side = {.bound = bound, .sends = sends};
+    struct side side = {.bound = bound, .sends = sends, .late_s = INFINITY};
     side.per_byte = hop_arena_alloc(&f->arena, places * sizeof *side.per_byte);
     side.order = hop_arena_alloc(&f->arena, places * sizeof *side.order);
     for (uint32_t b = 0; !f->arena.failed && b < places; b++) {
-        side.per_byte[b] = sends ? weight_of(f->loads, a, b, bound) : weight_of(f->loads, b, a, bound);
+        struct hop_plan_weight weight = sends ? weight_of(f->loads, a, b, bound) : weight_of(f->loads, b, a, bound);
+        side.per_byte[b] = weight.per_byte_s;
+        side.late_s = a == b ? side.late_s : hop_min(side.late_s, weight.late_s);
         costly += side.per_byte[b] > 0;
         uint32_t at = b;
         for (; at > 0 && side.per_byte[side.order[at - 1]] > side.per_byte[b]; at--)
@@ -149,8 +153,8 @@ static enum hop_status prepare(struct floor *f, struct hop_diag *diag)
         }
     }
     for (uint32_t i = 0; !f->arena.failed && i < l->flow_count; i++) {
-        add_partner(f, l->flows[i].from, 1, (struct partner){l->flows[i].to, l->flows[i].bytes});
-        add_partner(f, l->flows[i].to, 0, (struct partner){l->flows[i].from, l->flows[i].bytes});
+        add_partner(f, l->flows[i].from, 1, (struct partner){l->flows[i].to, l->flows[i].bytes, l->flows[i].count});
+        add_partner(f, l->flows[i].to, 0, (struct partner){l->flows[i].from, l->flows[i].bytes, l->flows[i].count});
     }
     if (!f->arena.failed)
         order_ranks(f);
@@ -172,7 +176,7 @@ static double open_load(const struct floor *f, uint32_t rank, const struct side 
             continue;
         while (!(f->free >> side->order[at] & 1))
             at++;
-        sum_s += partner->bytes * side->per_byte[side->order[at++]];
+        sum_s += partner->bytes * side->per_byte[side->order[at++]] + partner->count * side->late_s;
     }
     return sum_s;
 }
@@ -191,12 +195,12 @@ static double bound_of(struct floor *f)
     return most_s;
 }
 
-static void add_pair(struct floor *f, uint32_t from, uint32_t to, double bytes)
+static void add_pair(struct floor *f, uint32_t from, uint32_t to, double bytes, double count)
 {
     const struct hop_plan_loads *l = f->loads;
     uint32_t pair = from * l->places + to;
     for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++)
-        f->load[l->weights[w].bound] += bytes * l->weights[w].per_byte_s;
+        f->load[l->weights[w].bound] += bytes * l->weights[w].per_byte_s + count * l->weights[w].late_s;
 }
 
 /* What it exchanges with those that are placed, added (sign 1) or taken away. */
@@ -207,7 +211,7 @@ static void add_rank(struct floor *f, uint32_t rank, uint32_t at, double sign)
             const struct partner *p = &f->partners[rank].list[sends][i];
             uint32_t other = f->place[p->rank];
             if (other != HOP_NONE && p->rank != rank)
-                add_pair(f, sends ? at : other, sends ? other : at, sign * p->bytes);
+                add_pair(f, sends ? at : other, sends ? other : at, sign * p->bytes, sign * p->count);
         }
     }
 }

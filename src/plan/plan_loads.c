@@ -35,10 +35,11 @@ static void list_flows(const struct hop_plan_work *work, struct hop_plan_loads *
         if (!*flow) {
             if (!HOP_GROW(&l->arena, l->flows, l->flow_count + (size_t)1))
                 return;
-            l->flows[l->flow_count++] = (struct hop_plan_flow){from, to, 0};
+            l->flows[l->flow_count++] = (struct hop_plan_flow){from, to, 0, 0};
             *flow = l->flow_count;
         }
         l->flows[*flow - 1].bytes += (double)op->bytes;
+        l->flows[*flow - 1].count++;
     }
 }
 
@@ -80,7 +81,7 @@ static void take_weights(struct hop_plan_loads *l, const struct hop_problem *pro
                 continue;
             if (!HOP_GROW(&l->arena, l->weights, used + (size_t)1))
                 return;
-            l->weights[used++] = (struct hop_plan_weight){weight->bound, weight->per_byte_s};
+            l->weights[used++] = (struct hop_plan_weight){weight->bound, weight->per_byte_s, weight->late_s};
         }
     }
     while (next <= l->places * l->places)
@@ -147,7 +148,7 @@ double hop_plan_load(struct hop_plan_loads *l, const uint32_t *place, double *sp
         const struct hop_plan_flow *flow = &l->flows[f];
         uint32_t pair = place[flow->from] * l->places + place[flow->to];
         for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++)
-            l->load[l->weights[w].bound] += flow->bytes * l->weights[w].per_byte_s;
+            l->load[l->weights[w].bound] += flow->bytes * l->weights[w].per_byte_s + flow->count * l->weights[w].late_s;
     }
     for (uint32_t b = 0; b < l->bounds; b++) {
         most = hop_max(most, l->load[b]);
