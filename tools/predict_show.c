@@ -336,6 +336,15 @@ static void print_inherited(const struct prediction *p)
                transfers, transfers == 1 ? " has" : "s have", LINK(p->topology, first));
 }
 
+static void print_never_two_way(const struct prediction *p)
+{
+    uint32_t first, transfers = hop_timeline_never_two_way(p->timeline, &first);
+    if (transfers)
+        printf("note: %u transfer%s a link that was never measured in this direction while the other one is busy, such "
+               "as %s\n",
+               transfers, transfers == 1 ? " takes" : "s take", LINK(p->topology, first));
+}
+
 static void print_summary(const struct prediction *p)
 {
     double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
@@ -369,6 +378,7 @@ static void print_summary(const struct prediction *p)
                oversubscribed);
     print_loggp_default(p);
     print_inherited(p);
+    print_never_two_way(p);
     predict_show_risks(p);
 }
 

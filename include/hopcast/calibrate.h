@@ -92,7 +92,9 @@ struct hop_fit_parameter {
     double gain;        /* cost that it took away when it was added (about 1 for each 2 % of error of a group), 0: it was there */
     const char *const *places; /* directed links, or pairs of root complexes */
     uint32_t place_count;
-    uint32_t inherited_count; /* places that no row took: links like those that were measured */
+    uint32_t
+        inherited_count; /* places that have it from others of their kind: no row took them; of limits, none filled them; of two-way
+                               * shares, none was timed there while the other direction was busy */
     uint32_t group_count; /* groups of measurements that move with it */
     const char *const *determined_by; /* those that move most, the first the most */
     uint32_t named_count;

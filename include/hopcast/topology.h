@@ -100,6 +100,9 @@ struct hop_link {
     const char *origin;      /* where the capacity comes from; set by finish when derived */
     double low_Bps[2], high_Bps[2]; /* per direction: a 90 % interval of the capacity; 0: none is known */
     bool inherited[2]; /* per direction: what was fitted was measured on other links of its kind, not on this one */
+    double duplex_low_Bps
+        [2]; /* per direction: the other one was measured while this one was busy, never this one, which then carries
+                               * as much at least, its capacity at most; 0: that is not so */
 };
 
 /* A named value. Everything that a source does not say is one of these. */

@@ -80,7 +80,7 @@ struct hop_fitting {
     uint8_t *takes;   /* [row * directed + link]: that copy takes it */
     uint8_t *timed;   /* per directed link: HOP_ONE_WAY, HOP_BOTH_WAYS: how rows that count and were timed take it */
     uint8_t *
-        two_way; /* per directed link: that one, or one like it in this direction, was timed while the other was busy */
+        two_way; /* per directed link: it may have the two-way share of links like it; see hop_fit_is_timed_two_way, too */
     uint8_t *on_pair; /* [(group * root_count + a) * root_count + b], a <= b: a copy crosses between the two */
     uint32_t *roots, root_count; /* nodes */
     uint8_t *far;                /* [a * root_count + b]: over a link between sockets */
@@ -114,6 +114,8 @@ bool hop_fit_touches(const struct hop_fitting *f, const struct hop_knob *knob, u
 void hop_fit_evaluate(struct hop_fitting *f, const struct hop_knob *knob, struct hop_fit_costs *costs);
 /* What the groups that a knob touches (NULL: all) cost together. */
 double hop_fit_sum(const struct hop_fitting *f, const struct hop_knob *knob, const struct hop_fit_costs *costs);
+/* Whether a directed link, or one like it in this direction, was timed while the other one was busy. */
+bool hop_fit_is_timed_two_way(const struct hop_fitting *f, uint32_t directed);
 /* What a row of such an error costs, and how much it weighs beside others: near zero errors count with their square. */
 /* By which the error of a row is multiplied before it costs: 1, or less where its samples spread by more than that unit. */
 double hop_fit_trust(const struct hop_fitting *f, uint32_t row);

@@ -11,6 +11,11 @@ enum { NAMED_MAX = 8 };
 #define UNIT 0.02        /* of errors, as in loss.c */
 #define NOISE_LEAST 0.01 /* of the variance of errors, in squares of the unit: 0.2 % */
 #define BELIEF 1.0       /* what is believed beforehand: that a scaled value is known to 1 */
+#define LIKE_OTHERS 1.1  /* by which what nobody measured may be more or less than those of its kind */
+#define UNSEEN                                                                                                         \
+    0.5 /* the share of what others keep that a limit, or a direction under load, may have where nobody measured it */
+#define NARROWER 0.97    /* of a link: what fills it takes longer */
+#define FELT 1e-3        /* by as much at least, as a logarithm */
 #define OPEN 1.0         /* cost: less than that is no reason against a value 2.7 times as large or as small */
 
 /* Of Student's distribution: the quantile of 95 %, nearly. */
@@ -151,6 +156,14 @@ static const char *place_name(const struct hop_fitting *f, const struct hop_knob
     return hop_arena_string(arena, text, strlen(text));
 }
 
+/* Whether no row says what a place has: of a limit, none fills it; of a two-way share, none was timed there while the other direction
+ * was busy. publish has written what is asked of capacities. */
+static bool is_inherited(const struct hop_fitting *f, const struct hop_knob *knob, uint32_t member)
+{
+    return knob->kind == HOP_KNOB_CAPACITY ? hop_topology_link(f->topology, member / 2)->inherited[member & 1]
+                                           : knob->kind == HOP_KNOB_DUPLEX && !(f->timed[member] & HOP_BOTH_WAYS);
+}
+
 static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, struct hop_arena *arena,
                             struct hop_fit_parameter *p)
 {
@@ -177,7 +190,7 @@ static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, 
         return;
     for (uint32_t i = 0; i < p->place_count; i++) {
         places[i] = place_name(f, knob, knob->members[i], arena);
-        p->inherited_count += knob->kind != HOP_KNOB_CROSSING && !f->measured[knob->members[i]];
+        p->inherited_count += is_inherited(f, knob, knob->members[i]);
     }
     name_groups(f, knob, groups, p);
 }
@@ -192,16 +205,58 @@ static void publish_parameter(struct hop_fitting *f, const char *name, double va
         failure->status = hop_topology_set_range(f->topology, name, low, high, failure->diag);
 }
 
+/* Whether some row would take longer if a directed link were a little narrower. */
+static bool is_filled(struct hop_fitting *f, uint32_t directed)
+{
+    struct hop_link *link = &f->topology->links[directed / 2], as_it_is = *link;
+    struct hop_follows follows = f->topology->follows[directed / 2];
+    const struct hop_knob knob = {.kind = HOP_KNOB_CAPACITY, .members = &directed, .count = 1};
+    bool filled = false;
+    (void)hop_fit_try(f, &knob, NARROWER * link->capacity_Bps[directed & 1] / link->count);
+    for (uint32_t g = 0; g < f->groups && hop_fit_good(f) && !filled; g++) {
+        struct hop_measurement_group rows = hop_measurements_group(f->measurements, g);
+        for (uint32_t i = 0; i < rows.count && hop_fit_touches(f, &knob, g); i++)
+            filled |= fabs(f->trial.row[rows.rows[i]] - f->now.row[rows.rows[i]]) > FELT;
+    }
+    *link = as_it_is;
+    f->topology->follows[directed / 2] = follows;
+    return filled;
+}
+
+/* Whether a value was no machine's from the start, or is a part of such a one. */
+static bool is_limit(const struct hop_fitting *f, const struct hop_knob *knob)
+{
+    while (knob->parent != HOP_NONE)
+        knob = &f->knobs[knob->parent];
+    return knob->gain > 0;
+}
+
+/* Between what a capacity is, 0: nothing bounds it. Where it has it from others it may be a little more or less, and a limit
+ * half of theirs or none. */
+static struct hop_knob_range range_of(const struct hop_knob *knob, bool inherited, bool limit)
+{
+    bool known = knob->low > 0 && knob->high > 0; /* else an end is open */
+    struct hop_knob_range range = {known ? knob->low : 0, known ? knob->high : 0};
+    if (inherited && limit)
+        return (struct hop_knob_range){UNSEEN * (known ? knob->low : knob->value),
+                                       hop_max(known ? knob->high : knob->value, knob->nominal)};
+    if (inherited)
+        range = (struct hop_knob_range){range.low / LIKE_OTHERS, range.high * LIKE_OTHERS};
+    return range;
+}
+
 /* What the topology is to know of a value: its range, and which links have it from others. */
 static void publish(struct hop_fitting *f, const struct hop_knob *knob)
 {
-    bool known = knob->low > 0 && knob->high > 0; /* else an end is open */
+    bool limit = is_limit(f, knob);
     for (uint32_t i = 0; i < knob->count && knob->kind == HOP_KNOB_CAPACITY; i++) {
         uint32_t member = knob->members[i];
+        bool inherited = limit ? !is_filled(f, member) : !f->measured[member];
         struct hop_link *link = &f->topology->links[member / 2];
-        link->low_Bps[member & 1] = known ? knob->low * link->count : 0;
-        link->high_Bps[member & 1] = known ? knob->high * link->count : 0;
-        link->inherited[member & 1] = !f->measured[member];
+        struct hop_knob_range range = range_of(knob, inherited, limit);
+        link->low_Bps[member & 1] = range.low * link->count;
+        link->high_Bps[member & 1] = range.high * link->count;
+        link->inherited[member & 1] = inherited;
     }
     /* What all crossings have in common is believed of those that nobody measured, too. */
     if (knob->kind == HOP_KNOB_CROSSING && knob->parent == HOP_NONE)
@@ -210,11 +265,26 @@ static void publish(struct hop_fitting *f, const struct hop_knob *knob)
         publish_parameter(f, hop_knob_parameter(knob->kind), knob->value, knob->low, knob->high, knob->deviation);
 }
 
+/* Where only the other direction was timed while both were busy: half of what that keeps, or all. Off PCIe that is asked where it
+ * keeps less than all. */
+static void publish_two_way(struct hop_fitting *f)
+{
+    for (uint32_t d = 0; d < f->directed; d++) {
+        struct hop_link *link = &f->topology->links[d / 2];
+        double share = hop_min(1, link->duplex_Bps[!(d & 1)] / link->capacity_Bps[!(d & 1)]);
+        link->duplex_low_Bps[d & 1] = (link->kind == HOP_LINK_PCIE || share < 1) &&
+                                              hop_fit_is_timed_two_way(f, d ^ 1u) && !hop_fit_is_timed_two_way(f, d)
+                                          ? UNSEEN * share * link->capacity_Bps[d & 1]
+                                          : 0;
+    }
+}
+
 void hop_fit_find_ranges(struct hop_fitting *f)
 {
     find_ranges(f);
     for (uint32_t k = 0; k < f->knob_count; k++)
         publish(f, &f->knobs[k]);
+    publish_two_way(f);
     hop_fit_know_no_error(f);
 }
 

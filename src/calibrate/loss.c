@@ -96,7 +96,29 @@ static bool is_timed(const struct hop_fitting *f, uint32_t row)
     return (f->blind || !isnan(m->rate_Bps) || !isnan(m->time_s)) && (!f->train || f->train[row]);
 }
 
-/* Links that rows take which count, and those like them. */
+static bool are_alike(const struct hop_link *a, const struct hop_link *b)
+{
+    return a->kind == b->kind && a->generation == b->generation && a->width == b->width;
+}
+
+static bool joins_different(const struct hop_fitting *f, const struct hop_link *link)
+{
+    return hop_topology_node(f->topology, link->ends[0])->kind != hop_topology_node(f->topology, link->ends[1])->kind;
+}
+
+bool hop_fit_is_timed_two_way(const struct hop_fitting *f, uint32_t directed)
+{
+    const struct hop_link *link = hop_topology_link(f->topology, directed / 2);
+    bool upright = link->kind == HOP_LINK_PCIE || link->kind == HOP_LINK_MEMORY || joins_different(f, link);
+    for (uint32_t d = upright ? directed & 1 : 0; d < f->directed; d += upright ? 2 : 1) {
+        if ((f->timed[d] & HOP_BOTH_WAYS) && are_alike(link, hop_topology_link(f->topology, d / 2)))
+            return true;
+    }
+    return false;
+}
+
+/* Links that rows take which count, and those like them. Between two switches a two-way share holds both ways, whichever was timed: a
+ * direction that is slow under load has the other one's load, too, which alone cannot be fitted. */
 static void mark_measured(struct hop_fitting *f)
 {
     for (uint32_t g = 0; g < f->groups; g++) {
@@ -110,12 +132,10 @@ static void mark_measured(struct hop_fitting *f)
     }
     for (uint32_t d = 0; d < f->directed; d++) {
         const struct hop_link *mine = hop_topology_link(f->topology, d / 2);
-        bool upright =
-            hop_topology_node(f->topology, mine->ends[0])->kind != hop_topology_node(f->topology, mine->ends[1])->kind;
+        bool upright = joins_different(f, mine);
         for (uint32_t o = 0; o < f->directed; o++) {
             const struct hop_link *other = hop_topology_link(f->topology, o / 2);
-            bool alike =
-                other->kind == mine->kind && other->generation == mine->generation && other->width == mine->width;
+            bool alike = are_alike(mine, other);
             f->reached[d] |= alike && f->measured[o];
             f->two_way[d] |= alike && (f->timed[o] & HOP_BOTH_WAYS) && (!upright || (o & 1) == (d & 1));
         }

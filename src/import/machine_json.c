@@ -147,13 +147,15 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
         LOW,
         HIGH,
         INHERITED,
+        DUPLEX_LOW,
         KEYS
     };
     static const struct hop_json_key keys[KEYS] = {
-        {"from", true},        {"to", true},         {"kind", true},          {"generation", false},
-        {"width", false},      {"count", false},     {"capacity_Bps", false}, {"parameter", false},
-        {"duplex_Bps", false}, {"latency_s", false}, {"origin", false},       {"low_Bps", false},
-        {"high_Bps", false},   {"inherited", false},
+        {"from", true},          {"to", true},         {"kind", true},
+        {"generation", false},   {"width", false},     {"count", false},
+        {"capacity_Bps", false}, {"parameter", false}, {"duplex_Bps", false},
+        {"latency_s", false},    {"origin", false},    {"low_Bps", false},
+        {"high_Bps", false},     {"inherited", false}, {"duplex_low_Bps", false},
     };
     struct hop_json m[KEYS];
     struct hop_link link = hop_link_default(HOP_LINK_PCIE, HOP_NONE, HOP_NONE);
@@ -177,6 +179,7 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
     link.origin = hop_json_string(&m[ORIGIN]);
     read_capacity(&m[LOW], link.low_Bps);
     read_capacity(&m[HIGH], link.high_Bps);
+    read_capacity(&m[DUPLEX_LOW], link.duplex_low_Bps);
     uint32_t inherited = hop_json_choice(&m[INHERITED], inherited_name, NULL, 4, 0);
     for (unsigned d = 0; d < 2; d++)
         link.inherited[d] = inherited >> d & 1;
@@ -387,6 +390,8 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
     put_directions(out, "high_Bps", link->high_Bps, (bool[]){link->high_Bps[0] == 0, link->high_Bps[1] == 0});
     if (link->inherited[0] || link->inherited[1])
         put_text(out, "inherited", inherited_name(NULL, link->inherited[0] + 2u * link->inherited[1]));
+    put_directions(out, "duplex_low_Bps", link->duplex_low_Bps,
+                   (bool[]){link->duplex_low_Bps[0] == 0, link->duplex_low_Bps[1] == 0});
     hop_json_put(out, "}");
 }
 

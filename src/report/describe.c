@@ -245,6 +245,50 @@ uint32_t hop_timeline_inherited(const struct hop_timeline *timeline, uint32_t *f
     return transfers;
 }
 
+/* From the first start to the last end of the transfers on each directed link; NULL: out of memory. */
+static struct hop_span *spans_of_links(const struct hop_timeline *timeline)
+{
+    uint32_t directed = 2 * hop_topology_link_count(hop_timeline_topology(timeline));
+    struct hop_span *spans = malloc((directed + 1) * sizeof *spans);
+    for (uint32_t d = 0; spans && d < directed; d++)
+        spans[d] = (struct hop_span){.start_s = INFINITY, .end_s = -INFINITY};
+    for (uint32_t op = 0; spans && op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
+        const struct hop_route *route = hop_timeline_route(timeline, op);
+        struct hop_span its = hop_timeline_span(timeline, op);
+        for (uint32_t i = 0; route && i < route->link_count; i++) {
+            struct hop_span *span = &spans[route->links[i]];
+            *span = (struct hop_span){.start_s = hop_min(span->start_s, its.start_s),
+                                      .end_s = hop_max(span->end_s, its.end_s)};
+        }
+    }
+    return spans;
+}
+
+uint32_t hop_timeline_never_two_way(const struct hop_timeline *timeline, uint32_t *first)
+{
+    const struct hop_topology *topology = hop_timeline_topology(timeline);
+    bool any = false;
+    for (uint32_t l = 0; l < 2 * hop_topology_link_count(topology); l++)
+        any = any || hop_topology_link(topology, l / 2)->duplex_low_Bps[l & 1] > 0;
+    struct hop_span *spans = any ? spans_of_links(timeline) : NULL;
+    uint32_t transfers = 0;
+    for (uint32_t op = 0; spans && op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
+        const struct hop_route *route = hop_timeline_route(timeline, op);
+        struct hop_span its = hop_timeline_span(timeline, op);
+        bool found = false;
+        for (uint32_t i = 0; route && i < route->link_count && !found; i++) {
+            uint32_t l = route->links[i];
+            const struct hop_span *back = &spans[l ^ 1u];
+            found = hop_topology_link(topology, l / 2)->duplex_low_Bps[l & 1] > 0 && its.start_s < back->end_s &&
+                    back->start_s < its.end_s;
+            if (found && transfers++ == 0)
+                *first = l;
+        }
+    }
+    free(spans);
+    return transfers;
+}
+
 void hop_put_robust(struct hop_buffer *out, const struct hop_order_robust *r)
 {
     if (!r) {

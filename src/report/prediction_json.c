@@ -243,6 +243,16 @@ static void put_inherited(struct writer *w)
                      hop_topology_link_name(w->topology, first, name, sizeof name));
 }
 
+/* Transfers in directions that no measurement timed while the other one was busy, as it is here. */
+static void put_never_two_way(struct writer *w)
+{
+    char name[160];
+    uint32_t first, transfers = hop_timeline_never_two_way(w->timeline, &first);
+    if (transfers > 0)
+        hop_json_put(&w->out, "\nnever_two_way:{transfers:%u,link:%s}", transfers,
+                     hop_topology_link_name(w->topology, first, name, sizeof name));
+}
+
 static void put_range(struct writer *w, const struct hop_uncertainty *range)
 {
     hop_json_put(&w->out, "\nrange:{low_s:%g,high_s:%g,left_out:%u,causes:[", range->low_s, range->high_s,
@@ -275,6 +285,7 @@ char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncer
     put_links(&w);
     put_processes(&w);
     put_inherited(&w);
+    put_never_two_way(&w);
     put_risks(&w);
     put_notes(&w);
     hop_json_put(&w.out, "}\n");

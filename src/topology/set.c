@@ -105,6 +105,7 @@ static enum hop_status set_link(struct hop_topology *topology, uint32_t index, u
             link->low_Bps[d] = duplex ? link->low_Bps[d] : 0;
             link->high_Bps[d] = duplex ? link->high_Bps[d] : 0;
             link->inherited[d] = false;
+            link->duplex_low_Bps[d] = 0;
         }
     }
     if (duplex)

@@ -204,6 +204,11 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
             return hop_fail(diag, HOP_ERR_INVALID,
                             "the capacity of the link %s--%s lies between %g and %g bytes/s\nlow_Bps up to high_Bps", a,
                             b, link->low_Bps[d], link->high_Bps[d]);
+        if (!(link->duplex_low_Bps[d] >= 0 && link->duplex_low_Bps[d] <= 1e18))
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "the link %s--%s carries %g bytes/s at least while its other direction is full\n0 to 1e18 "
+                            "bytes/s",
+                            a, b, link->duplex_low_Bps[d]);
     }
     if (!isnan(link->latency_s) && !(link->latency_s >= 0 && link->latency_s <= 1e9))
         return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a latency of %g s\n0 to 1e9 seconds", a, b,

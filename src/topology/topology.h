@@ -105,6 +105,8 @@ enum hop_status hop_vary_parameter(struct hop_topology *variant, const char *nam
 bool hop_links_are_alike(const struct hop_topology *topology, uint32_t directed, uint32_t other);
 /* One end of the range of a directed link's capacity, for all links that are like it. */
 void hop_vary_links(struct hop_topology *variant, uint32_t directed, bool high);
+/* One end of what all directions carry beside the other one that were never measured beside it (hop_link.duplex_low_Bps). */
+void hop_vary_two_way(struct hop_topology *variant, bool high);
 /* Whether a parameter acts by what links follow from it alone. */
 bool hop_parameter_is_of_links(const struct hop_topology *topology, size_t index);
 

@@ -45,6 +45,16 @@ bool hop_links_are_alike(const struct hop_topology *topology, uint32_t directed,
            a->high_Bps[d] == b->high_Bps[e];
 }
 
+void hop_vary_two_way(struct hop_topology *variant, bool high)
+{
+    for (uint32_t l = 0; l < 2 * variant->link_count; l++) {
+        struct hop_link *link = &variant->links[l / 2];
+        double *duplex = &link->duplex_Bps[l & 1], low = link->duplex_low_Bps[l & 1];
+        if (low > 0)
+            *duplex = high ? hop_max(*duplex, link->capacity_Bps[l & 1]) : hop_min(*duplex, low);
+    }
+}
+
 void hop_vary_links(struct hop_topology *variant, uint32_t directed, bool high)
 {
     const struct hop_link model = variant->links[directed / 2];

@@ -24,6 +24,7 @@ struct hop_scenarios {
     struct hop_scenario *list;
     struct recipe {                   /* of each scenario */
         uint32_t directed;            /* a link that stands for those like it; HOP_NONE: `what` is a parameter */
+        bool two_way;                 /* what directions never measured beside the other one carry beside it */
         struct hop_topology *variant; /* once it was asked for */
         const struct hop_model_facts **rules; /* of a nominal one and of other models: by domain */
     } * recipes;
@@ -37,6 +38,7 @@ struct ranged {
     double low, high, weight;
     const char *what, *unit;
     uint32_t directed; /* as in a recipe */
+    bool two_way;
 };
 
 struct finding {
@@ -214,7 +216,7 @@ static void add_range(struct finding *f, struct ranged made)
 static void consider_parameter(struct finding *f, size_t index)
 {
     const struct hop_parameter *p = hop_topology_parameter_at(f->s->topology, index);
-    struct ranged made = {p->low, p->high, 1, p->name, p->unit, HOP_NONE};
+    struct ranged made = {p->low, p->high, 1, p->name, p->unit, HOP_NONE, false};
     struct hop_topology *variant;
     if (!(p->low < p->high) || strncmp(p->name, HOP_MODEL_ERROR, strlen(HOP_MODEL_ERROR)) == 0) /* both */
         return;
@@ -237,14 +239,39 @@ static void consider_link(struct finding *f, uint32_t directed)
         return;
     busy = f->bytes[directed] / (low * f->makespan_s);
     for (uint32_t i = 0; i < f->range_count; i++) {
-        if (f->ranges[i].directed != HOP_NONE && hop_links_are_alike(f->s->topology, directed, f->ranges[i].directed)) {
+        if (f->ranges[i].directed != HOP_NONE && !f->ranges[i].two_way &&
+            hop_links_are_alike(f->s->topology, directed, f->ranges[i].directed)) {
             f->ranges[i].weight = hop_max(f->ranges[i].weight, busy);
             return;
         }
     }
     char name[160];
     hop_topology_link_name(f->s->topology, directed, name, sizeof name);
-    add_range(f, (struct ranged){low, high, busy, hop_arena_string(&f->s->arena, name, strlen(name)), "B/s", directed});
+    add_range(f, (struct ranged){low, high, busy, hop_arena_string(&f->s->arena, name, strlen(name)), "B/s", directed,
+                                 false});
+}
+
+/* All directions that nobody measured while the other one was busy, if both are used: one range, named by the busiest. */
+static void consider_two_way(struct finding *f)
+{
+    struct ranged made = {.weight = -1, .unit = "B/s", .directed = HOP_NONE, .two_way = true};
+    for (uint32_t l = 0; l < 2 * hop_topology_link_count(f->s->topology); l++) {
+        const struct hop_link *link = hop_topology_link(f->s->topology, l / 2);
+        double low = link->duplex_low_Bps[l & 1], busy = f->bytes[l] / (low * f->makespan_s);
+        if (!(low > 0) || f->bytes[l] == 0 || f->bytes[l ^ 1u] == 0 || busy <= made.weight)
+            continue;
+        made.low = low;
+        made.high = hop_max(low, link->capacity_Bps[l & 1]);
+        made.weight = busy;
+        made.directed = l;
+    }
+    if (made.directed == HOP_NONE)
+        return;
+    char name[160], what[192];
+    (void)snprintf(what, sizeof what, "%s while the other way is busy",
+                   hop_topology_link_name(f->s->topology, made.directed, name, sizeof name));
+    made.what = hop_arena_string(&f->s->arena, what, strlen(what));
+    add_range(f, made);
 }
 
 static int heavier_first(const void *a, const void *b)
@@ -269,7 +296,7 @@ static void add_ends(struct finding *f, const struct ranged *range)
                        : strcmp(made.unit, "1") == 0 ? ""
                                                      : made.unit);
         made.name = hop_arena_string(&f->s->arena, name, strlen(name));
-        add(f, made, (struct recipe){.directed = range->directed});
+        add(f, made, (struct recipe){.directed = range->directed, .two_way = range->two_way});
     }
 }
 
@@ -282,6 +309,8 @@ static void find_ranges(struct finding *f)
         consider_parameter(f, i);
     for (uint32_t l = 0; affordable && fine(f) && l < 2 * hop_topology_link_count(topology); l++)
         consider_link(f, l);
+    if (affordable && fine(f))
+        consider_two_way(f);
     if (f->range_count)
         qsort(f->ranges, f->range_count, sizeof *f->ranges, heavier_first);
     for (uint32_t i = 0; i < f->range_count && fine(f); i++) {
@@ -376,7 +405,9 @@ enum hop_status hop_scenarios_network(struct hop_scenarios *scenarios, uint32_t 
         bool high = what->kind == HOP_SCENARIO_HIGH;
         if (!recipe->variant) {
             HOP_CHECK(hop_topology_vary(topology, &recipe->variant, diag));
-            if (recipe->directed != HOP_NONE)
+            if (recipe->two_way)
+                hop_vary_two_way(recipe->variant, high);
+            else if (recipe->directed != HOP_NONE)
                 hop_vary_links(recipe->variant, recipe->directed, high);
             else
                 HOP_CHECK(hop_vary_parameter(recipe->variant, what->what, high, diag));

@@ -2,6 +2,9 @@
 /* What a fit finds beside the values that every machine has, where measurements show it, and only there. */
 #include "calibrate/fit_test.h"
 
+#include "hopcast/report.h"
+#include "hopcast/uncertainty.h"
+
 /* Lone copies of all pairs, copies both ways between them, or either. */
 static void put_pairs(struct text *rows, bool alone, bool both_ways)
 {
@@ -53,6 +56,29 @@ static void one_kind_of_rows_adds_nothing(void **unused)
 
 /* Benchmarks load one direction and time the other. What they say of one says nothing of the other one: a share, or a capacity, of
  * links towards the host stays theirs, and copies from the host that run beside others are predicted as before. */
+/* What a fit says of copies both ways between gpu0 and host memory: how many take a link that was never measured so, and how far down the
+ * range of the slower one goes, as a share of what is predicted. */
+static void ask_both_ways(const struct hop_topology *topology, uint32_t never, double least)
+{
+    static const char text[] = "a: gpu0 -> host0 1GB\nb: host0 -> gpu0 1GB\n";
+    struct hop_schedule *schedule;
+    struct hop_network *network;
+    struct hop_timeline *timeline;
+    struct hop_uncertainty *found;
+    uint32_t first = HOP_NONE;
+    CHECK(hop_schedule_parse("both", text, strlen(text), &schedule, D));
+    CHECK(hop_network_create(topology, NULL, &network, D));
+    CHECK(hop_simulate(network, schedule, NULL, &timeline, D));
+    CHECK(hop_uncertainty_find(timeline, NULL, &found, D));
+    assert_int_equal(hop_timeline_never_two_way(timeline, &first), never);
+    assert_true(never == 0 || (first & 1)); /* away from the host */
+    assert_true(never == 0 || found->value_s / found->high_s < least);
+    hop_uncertainty_destroy(found);
+    hop_timeline_destroy(timeline);
+    hop_network_destroy(network);
+    hop_schedule_destroy(schedule);
+}
+
 static void a_direction_that_was_not_timed_stays_as_it_was(void **unused)
 {
     static struct text rows, measured;
@@ -80,11 +106,57 @@ static void a_direction_that_was_not_timed_stays_as_it_was(void **unused)
             assert_true(fabs(link->capacity_Bps[1] / 2e10 - 1) < 0.05); /* away from the host, whatever runs back */
             assert_true(link->duplex_Bps[1] > 0.95 * link->capacity_Bps[1]);
             assert_true(!lone || fabs(link->duplex_Bps[0] / 12e9 - 1) < 0.05);
+            double share = link->duplex_Bps[0] /
+                           link->capacity_Bps[0]; /* it may be slower than those that were timed, half of them */
+            assert_true(fabs(link->duplex_low_Bps[1] / (0.5 * share * link->capacity_Bps[1]) - 1) < 1e-9);
+            assert_true(link->duplex_low_Bps[0] == 0);
         }
+        if (lone)
+            ask_both_ways(found.result->topology, 1, 0.65);
         finish(found);
     }
     hop_topology_destroy(truth);
     hop_topology_destroy(nominal);
+}
+
+/* Whichever direction was timed, the other one is said to be unmeasured; with both timed none is. */
+static void directions_that_were_not_timed_are_told(void **unused)
+{
+    static const struct plan switched = {1, 2, 1, true, false, false};
+    static struct text rows, measured;
+    (void)unused;
+    for (unsigned timed = 1; timed <= 3; timed++) {
+        struct hop_topology *truth = build(&switched, false), *nominal = build(&switched, false);
+        set_capacities(truth, HOP_LINK_PCIE, 2e10);
+        set(truth, "tau=0");
+        rows.size = 0;
+        put(&rows, HEADER);
+        for (unsigned g = 0; g < 2; g++)
+            put(&rows, "host,gpu%u,1000000000,in%u,1,\ngpu%u,host,1000000000,out%u,1,\n", g, g, g, g);
+        measure(truth, &rows, 0.002, &measured);
+        for (unsigned g = 0; g < 2; g++) {
+            if (timed & 1)
+                put(&measured, "gpu%u,host,1000000000,out-under%u,12,\nhost,gpu%u,4000000000,out-under%u,,background\n",
+                    g, g, g, g);
+            if (timed & 2)
+                put(&measured, "host,gpu%u,1000000000,in-under%u,12,\ngpu%u,host,4000000000,in-under%u,,background\n",
+                    g, g, g, g);
+        }
+        struct found f = fit(&measured, nominal, 0);
+        const struct hop_topology *t = f.result->topology;
+        for (uint32_t l = 0; l < hop_topology_link_count(t); l++) {
+            const struct hop_link *link = hop_topology_link(t, l);
+            for (unsigned d = 0; d < 2 && link->kind == HOP_LINK_PCIE; d++)
+                assert_true((link->duplex_low_Bps[d] > 0) == (timed == 2 - d));
+        }
+        const struct hop_fit_parameter *share = NULL;
+        for (uint32_t i = 0; i < f.result->parameter_count; i++)
+            share = strstr(f.result->parameters[i].name, "two-way share") ? &f.result->parameters[i] : share;
+        assert_true(share && share->inherited_count == 0); /* every place was timed */
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
 }
 
 static void chips_are_found_where_sums_exceed_an_uplink(void **unused)
@@ -320,6 +392,7 @@ TEST_GROUP(fit_beside)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_kind_of_rows_adds_nothing),
         cmocka_unit_test(a_direction_that_was_not_timed_stays_as_it_was),
+        cmocka_unit_test(directions_that_were_not_timed_are_told),
         cmocka_unit_test(chips_are_found_where_sums_exceed_an_uplink),
         cmocka_unit_test(ports_of_root_complexes_are_found),
         cmocka_unit_test(ways_out_of_root_complexes_are_told_from_links_between_sockets),

@@ -1101,7 +1101,7 @@ static const char full_file[] =
     "  {\"from\": \"root0\", \"to\": \"root1\", \"kind\": \"socket\", \"capacity_Bps\": 2e10, \"duplex_Bps\": [null, "
     "1e10]},\n"
     "  {\"from\": \"root1\", \"to\": \"root2\", \"kind\": \"socket\", \"capacity_Bps\": 2e10, \"low_Bps\": [null, "
-    "1e10], \"high_Bps\": [null, 3e10], \"inherited\": \"backward\"},\n"
+    "1e10], \"high_Bps\": [null, 3e10], \"inherited\": \"backward\", \"duplex_low_Bps\": [null, 5e9]},\n"
     "  {\"from\": \"nic0\", \"to\": \"root1\", \"kind\": \"pcie\", \"capacity_Bps\": 2e10}],\n"
     " \"crossings\": [{\"roots\": [\"root2\", \"root0\"], \"tau\": 0.25}, {\"roots\": [\"root0\", \"root1\"], \"tau\": "
     "0}]}\n";
@@ -1117,6 +1117,7 @@ static void check_full(const struct hop_topology *topology)
     }
     const struct hop_link *ranged = hop_topology_link(topology, 7);
     assert_true(ranged->low_Bps[0] == 0 && ranged->high_Bps[0] == 0 && !ranged->inherited[0]);
+    assert_true(ranged->duplex_low_Bps[0] == 0 && ranged->duplex_low_Bps[1] == 5e9);
     assert_true(ranged->low_Bps[1] == 1e10 && ranged->high_Bps[1] == 3e10 && ranged->inherited[1]);
     assert_int_equal(hop_topology_link(topology, 5)->kind, HOP_LINK_CHIP);
     assert_near(hop_topology_link(topology, 5)->capacity_Bps[0], 2e11, 0);

@@ -134,6 +134,34 @@ static void links_that_were_fitted_together_vary_together(void **state)
     hop_topology_destroy(topology);
 }
 
+/* From 5 GB/s, half of it, to none: what a direction keeps beside the other one that nobody measured so. Alone it is never asked. */
+static void a_direction_never_measured_beside_the_other_varies_from_half_to_none(void **state)
+{
+    (void)state;
+    static const char fitted[] =
+        "{\"hopcast_topology\": 1, \"name\": \"fitted\","
+        " \"nodes\": [{\"name\": \"s\", \"kind\": \"switch\"}, {\"name\": \"gpu0\", \"kind\": \"gpu\"},"
+        "            {\"name\": \"gpu1\", \"kind\": \"gpu\"}],"
+        " \"links\": [{\"from\": \"gpu0\", \"to\": \"s\", \"kind\": \"pcie\", \"capacity_Bps\": 10e9,"
+        "             \"duplex_Bps\": [null, 8e9], \"duplex_low_Bps\": [null, 5e9]},"
+        "            {\"from\": \"gpu1\", \"to\": \"s\", \"kind\": \"pcie\", \"capacity_Bps\": 40e9}]}";
+    struct hop_topology *topology;
+    CHECK(hop_topology_parse("fitted", fitted, strlen(fitted), &topology, D));
+    CHECK(hop_topology_set(topology, "head_of_line=0", D));
+    struct asked a = ask(topology, "a: gpu0 -> gpu1 400MB\nb: gpu1 -> gpu0 400MB\n", 0);
+    const struct hop_uncertainty_cause *made = cause(&a, "s->gpu0 while the other way is busy");
+    assert_non_null(made);
+    assert_near(made->low, 5e9);
+    assert_near(made->high, 1e10);
+    assert_true(fabs(made->at_low_s / 60e-3 - 1) < 1e-3); /* 200 MB in the 40 ms of a, the rest alone */
+    assert_true(fabs(a.found->value_s / 48e-3 - 1) < 1e-3 && fabs(made->at_high_s / 40e-3 - 1) < 1e-3);
+    finish(&a);
+    a = ask(topology, "b: gpu1 -> gpu0 400MB\n", 0);
+    assert_null(cause(&a, "s->gpu0 while the other way is busy"));
+    finish(&a);
+    hop_topology_destroy(topology);
+}
+
 /* Two copies into one device share its link: what models are off by there is another parameter. */
 static void transfers_that_slow_each_other_down_have_an_error_of_their_own(void **state)
 {
@@ -241,6 +269,7 @@ TEST_GROUP(uncertainty)
         cmocka_unit_test(a_lone_copy_has_the_range_of_its_links_and_of_the_model),
         cmocka_unit_test(what_cannot_be_the_bottleneck_changes_nothing),
         cmocka_unit_test(links_that_were_fitted_together_vary_together),
+        cmocka_unit_test(a_direction_never_measured_beside_the_other_varies_from_half_to_none),
         cmocka_unit_test(transfers_that_slow_each_other_down_have_an_error_of_their_own),
         cmocka_unit_test(effort_is_limited_and_what_is_left_out_is_counted),
         cmocka_unit_test(the_topology_stays_and_the_range_holds_what_made_it),
