@@ -410,7 +410,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 {
     (void)state;
     static const unsigned threads[] = {2, 4, 0};
-    for (uint64_t number = REPEATED(0, 1); number < REPEATED(10, 5); number++) { /* the halo takes long */
+    for (uint64_t number = REPEATED(0, 3); number < REPEATED(8, 6); number++) { /* the halo takes long */
         struct order_case c = {0};
         struct task t = number == 0 ? halo() : number == 1 ? uneven(8, 2) : number == 2 ? uneven(8, 3) : (struct task){0};
         struct hop_order_options options = {.no_waits = number % 2, .allow_unclean = number / 2 % 2, .threads = 1};

@@ -536,7 +536,7 @@ static void unknown_devices_are_named_with_their_place_and_the_nearest(void **st
     (void)state;
     refused(HOP_ERR_NOT_FOUND, "x.hop:2:12", "'gpu0'?", "\na: gpu1 -> gpu00 5");
     refused(HOP_ERR_NOT_FOUND, "x.hop:1:9", "zebra", "a: work zebra 5us");
-    refused(HOP_ERR_INVALID, "x.hop:1:4", "'root0' is a root", "a: root0 -> gpu1 5");
+    refused(HOP_ERR_NOT_FOUND, "x.hop:1:4", "'root0' is a root", "a: root0 -> gpu1 5");
     refused(HOP_ERR_NOT_FOUND, "x.hop:1:4", "'gpu0'?", "a: gup0 -> gpu1 5 via staged");
 }
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bound over all placements, as searches of too many to be looked at have it, beside the simulation of every placement
+ * of few ranks. Each source sends once, so that there is no order to choose. */
+#include "base/random.h"
+#include "plan/plan.h"
+#include "plan/plan_test.h"
+
+struct stage {
+    struct hop_diag diag;
+    struct hop_topology *topology;
+    struct hop_schedule *exchange;
+    struct hop_plan_work work;
+    struct hop_plan_result result;
+    struct hop_plan_loads loads;
+};
+
+/* As hop_plan prepares it. */
+static void set(struct stage *s)
+{
+    struct hop_plan_work *w = &s->work;
+    *w = (struct hop_plan_work){.topology = s->topology,
+                                .exchange = s->exchange,
+                                .options = {.seed = 1},
+                                .diag = &s->diag,
+                                .best_s = INFINITY,
+                                .phase = "order",
+                                .left = UINT64_MAX,
+                                .ranks = hop_schedule_ranks(s->exchange),
+                                .result = &s->result};
+    w->map_options =
+        (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .exchange = s->exchange, .seed = 1};
+    CHECK(hop_traffic_of_schedule(s->exchange, &w->traffic, D));
+    w->map = (struct hop_map_work){.topology = s->topology,
+                                   .traffic = w->traffic,
+                                   .options = &w->map_options,
+                                   .ranks = w->ranks,
+                                   .size = w->ranks * sizeof *w->place,
+                                   .diag = &s->diag,
+                                   .best = INFINITY};
+    pthread_mutex_init(&w->mutex, NULL);
+    assert_true(hop_map_prepare(&w->map));
+    w->places = w->map.places.count;
+    CHECK(hop_plan_loads_find(w, &s->loads, D));
+}
+
+static void strike(struct stage *s)
+{
+    hop_plan_loads_finish(&s->loads);
+    hop_map_finish(&s->work.map);
+    hop_traffic_destroy(s->work.traffic);
+    pthread_mutex_destroy(&s->work.mutex);
+    hop_schedule_destroy(s->exchange);
+}
+
+static double try_all(struct stage *s, uint32_t *place, uint32_t rank, uint32_t taken)
+{
+    double least_s = INFINITY, makespan_s, mean_s;
+    if (rank == s->work.ranks) {
+        CHECK(hop_map_play_run(s->work.map.play, place, &makespan_s, &mean_s, D));
+        return makespan_s;
+    }
+    for (uint32_t a = 0; a < s->work.places; a++) {
+        place[rank] = a;
+        if (!(taken >> a & 1))
+            least_s = fmin(least_s, try_all(s, place, rank + 1, taken | 1u << a));
+    }
+    return least_s;
+}
+
+/* Each rank sends to another one. */
+static struct hop_schedule *random_sends(uint32_t ranks, uint64_t *rng)
+{
+    struct hop_schedule *schedule = hop_schedule_create("sends");
+    for (uint32_t r = 0; r < ranks; r++) {
+        char from[16], to[16];
+        (void)snprintf(from, sizeof from, "rank%u", r);
+        (void)snprintf(to, sizeof to, "rank%u", (r + 1 + hop_draw_below(rng, ranks - 1)) % ranks);
+        (void)hop_schedule_copy(schedule, from, to, (1 + hop_draw_below(rng, 8)) << 20, NULL, 0);
+    }
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
+    return schedule;
+}
+
+static void no_placement_takes_less_than_the_bound(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"t2", "pcie-8gpu-2root", "pcie-8gpu-gen5", "t1"};
+    uint64_t rng = 7;
+    unsigned met = 0, cases = 0;
+    for (unsigned m = 0; m < 4; m++) {
+        struct hop_topology *topology = load_topology(machines[m]);
+        for (unsigned round = 0; round < REPEATED(6, 1); round++) {
+            struct stage s = {.topology = topology, .exchange = random_sends(4, &rng)};
+            uint32_t place[8];
+            double bound_s = 0;
+            bool found;
+            set(&s);
+            CHECK(hop_plan_least(&s.work, &s.loads, &bound_s, D));
+            CHECK(hop_plan_floor(&s.work, &s.loads, &bound_s, place, &found, D));
+            double least_s = try_all(&s, place, 0, 0);
+            assert_true(bound_s > 0 && bound_s <= least_s * (1 + 1e-9));
+            met += bound_s >= least_s * 0.98;
+            cases++;
+            strike(&s);
+        }
+        hop_topology_destroy(topology);
+    }
+    print_message("the bound is within 2 %% of the least in %u of %u cases\n", met, cases);
+    assert_true(met > 0);
+}
+
+TEST_GROUP(plan_floor)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_placement_takes_less_than_the_bound)};
+    return RUN_TESTS(tests, NULL, NULL);
+}
