@@ -5,6 +5,7 @@
 #include "base/thread.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #define TIMEOUT_S 10.0
@@ -220,13 +221,18 @@ void hop_group_leave(struct hop_group *group)
         (void)pthread_detach(group->thread);
 }
 
+/* Kept for their carriers, the last one first. */
+static _Atomic(struct hop_group *) stuck;
+
 void hop_group_destroy(struct hop_group *group)
 {
     if (!group)
         return;
     hop_group_leave(group);
-    if (!group->abandoned) /* else the carrier is stuck in MPI, and what it uses stays */
+    if (!group->abandoned)
         release(group);
+    else /* the carrier is stuck in MPI, and what it uses stays */
+        group->stuck_before = atomic_exchange(&stuck, group);
 }
 
 /* ---- looking ---- */

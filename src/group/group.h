@@ -72,6 +72,7 @@ struct hop_group {
     const struct hop_mpi *mpi; /* NULL: a group of one */
     pthread_t thread;
     bool joined, abandoned; /* the thread: it ended; it is stuck in MPI and left to itself */
+    struct hop_group *stuck_before;
 
     pthread_mutex_t lock; /* for what follows */
     pthread_cond_t for_caller, for_carrier;
