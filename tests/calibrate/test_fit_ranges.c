@@ -50,7 +50,7 @@ static void what_was_held_out_lies_in_its_range(void **unused)
     put(&rows, HEADER);
     put_peers(&rows, gpus_of(&two_sockets));
     measure(truth, &rows, 0.03, &measured);
-    struct found f = fit(&measured, nominal, 5);
+    struct found f = fit(&measured, nominal, REPEATED(5, 2));
     const struct hop_compare_summary *held = &f.result->comparison->candidates[2];
     const struct hop_parameter *error = hop_topology_parameter(f.result->topology, "model_error_alone");
     print_message("%u of %u in range, %.3f wide\n", held->in_range, held->ranges, held->wide);

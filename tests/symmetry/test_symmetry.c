@@ -437,12 +437,12 @@ static void machines_in_files_have_the_symmetries_that_all_permutations_show(voi
     skip_without_public_topologies();
     DIR *folder = opendir(PUBLIC_TOPOLOGIES);
     assert_non_null(folder);
-    unsigned checked = 0;
+    unsigned checked = 0, seen = 0;
     for (struct dirent *entry; (entry = readdir(folder));) {
         char path[512];
         struct hop_topology *topology;
         (void)snprintf(path, sizeof path, "%s%s", PUBLIC_TOPOLOGIES, entry->d_name);
-        if (hop_topology_load(path, &topology, NULL) != HOP_OK)
+        if (seen++ % REPEATED(1, 4) != 0 || hop_topology_load(path, &topology, NULL) != HOP_OK)
             continue;
         struct devices gpus = gpus_of(topology);
         struct hop_symmetry_input input = input_of(topology, &gpus);
@@ -455,7 +455,7 @@ static void machines_in_files_have_the_symmetries_that_all_permutations_show(voi
         hop_topology_destroy(topology);
     }
     (void)closedir(folder);
-    assert_true(checked >= 10);
+    assert_true(checked >= REPEATED(10, 2));
 }
 
 static void what_differs_breaks_the_symmetry(void **state)
