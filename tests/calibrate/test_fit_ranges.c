@@ -257,7 +257,7 @@ static void no_fit_to_public_measurements_predicts_worse_than_none(void **unused
         {"hacc-4host-cx5-100g-leaf", TEST_SOURCE_DIR "/data/accuracy/hacc-4host-cx5-100g-leaf.json"},
         {"h800-8gpu-nvbandwidth", SHARED "topologies/smi-8x-h100-sxm-no-nic.txt"}};
     (void)unused;
-    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+    for (size_t i = 0; i < REPEATED(sizeof machines / sizeof *machines, 2); i++) {
         char path[512];
         struct found f = {NULL, NULL};
         (void)snprintf(path, sizeof path, SHARED "measurements/%s.csv", machines[i][0]);
@@ -300,7 +300,7 @@ static void what_was_timed_one_way_only_has_an_honest_range_the_other_way(void *
         print_message("no %s: skipped\n", path);
         skip();
     }
-    for (unsigned timed = 0; timed < 2; timed++) {
+    for (unsigned timed = 0; timed < REPEATED(2, 1); timed++) {
         struct hop_topology *given = load_topology(SHARED "topologies/smi-4x-a100-nv4-mesh-4-nic.txt");
         const struct hop_compare_options options = {.ranges = true};
         struct hop_comparison *c;

@@ -118,21 +118,20 @@ def names(texts):
 
 def edges_of(objects, texts):
     """(user, owner, function) of every call across files of the library."""
-    owner, wanted = {}, []
+    owner, wanted, source_of = {}, [], {}
     for at, _, files in os.walk(objects):
-        for file in files:
-            if not file.endswith(".o"):
-                continue
-            path = os.path.join(at, file)
+        for path in (os.path.join(at, file) for file in files if file.endswith(".o")):
             source = path[path.index("/src/") + 1:-2] if "/src/" in path else None
-            if source not in texts:  # an old object
-                continue
-            for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
-                kind, name = line.split()[-2:]
-                if kind == "T":
-                    owner[name] = source
-                elif kind == "U":
-                    wanted.append((source, name))
+            if source in texts:  # else an old object
+                source_of[path] = source
+    told = subprocess.run(["nm", "-A", *source_of], capture_output=True, text=True, check=True).stdout if source_of else ""
+    for line in told.splitlines():
+        path, _, symbol = line.partition(".o:")
+        kind, name = symbol.split()[-2:]
+        if kind == "T":
+            owner[name] = source_of[path + ".o"]
+        elif kind == "U":
+            wanted.append((source_of[path + ".o"], name))
     return {(source, owner[name], name) for source, name in wanted if name in owner and owner[name] != source}
 
 
