@@ -28,7 +28,7 @@ struct hop_gpu_kernel {
 struct hop_gpu_timer {
     struct hop_gpu_timer *next;
     struct hop_gpu_event *start, *end;
-    double *span_s;
+    double queued_s, *span_s;
 };
 struct hop_gpu_timing {
     struct hop_gpu_event *reference;

@@ -7,7 +7,9 @@
  *     device         reference           start ---- end
  *
  * The reference is taken anew now and then, since the two clocks run apart, and a time between events is a float of
- * milliseconds. Events are used again, so that none is made once so many copies were timed at once.
+ * milliseconds. Where either side was kept waiting it may be off by half of what lies between `before` and `after`; but no work
+ * starts before it was queued, nor ends after it was seen to have ended. Events are used again, so that none is made once
+ * so many copies were timed at once.
  */
 #include "base/clock.h"
 #include "device/gpu.h"
@@ -19,15 +21,15 @@ static void refer(struct hop_gpu_call *call)
 {
     struct hop_gpu_timing *timing = &call->device->timing;
     struct hop_gpu_stream *now = call->device->streams[HOP_DEVICE_STREAMS];
-    double narrowest_s = 1e30;
+    double width_s = 1e30;
     if (!timing->reference)
         (void)HOP_GPU(call, cuEventCreate, &timing->reference, 0);
-    for (int i = 0; i < TRIES && narrowest_s > 20e-6 && call->status == HOP_OK; i++) {
+    for (int i = 0; i < TRIES && width_s > 20e-6 && call->status == HOP_OK; i++) {
         double before_s = hop_now_s();
         (void)HOP_GPU(call, cuEventRecord, timing->reference, now);
         (void)HOP_GPU(call, cuStreamSynchronize, now);
-        narrowest_s = hop_now_s() - before_s;
-        timing->reference_s = before_s + narrowest_s / 2;
+        width_s = hop_now_s() - before_s;
+        timing->reference_s = before_s + width_s / 2;
     }
 }
 
@@ -92,6 +94,7 @@ struct hop_gpu_timer *hop_gpu_time_begin(struct hop_gpu_call *call, unsigned str
     struct hop_gpu_timer *timer = call->status == HOP_OK ? take(call) : NULL;
     if (timer) {
         timer->span_s = span_s;
+        timer->queued_s = hop_now_s();
         (void)HOP_GPU(call, cuEventRecord, timer->start, hop_gpu_stream(call, stream));
     }
     return timer;
@@ -136,8 +139,9 @@ static void look_at(struct hop_gpu_call *call, unsigned place)
         int code = call->device->driver->cuEventQuery(timer->end);
         if (code == HOP_GPU_NOT_READY || !hop_gpu_check(call, "cuEventQuery", code))
             return;
-        timer->span_s[0] = when(call, timer->start);
-        timer->span_s[1] = when(call, timer->end);
+        double seen_s = hop_now_s();
+        timer->span_s[0] = hop_min(hop_max(when(call, timer->start), timer->queued_s), seen_s);
+        timer->span_s[1] = hop_min(hop_max(when(call, timer->end), timer->queued_s), seen_s);
         timing->first[place] = timer->next;
         timing->running--;
         put(timing, timer);
