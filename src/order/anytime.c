@@ -26,6 +26,7 @@ struct search {
     const struct hop_anytime_options *options;
     struct hop_diag *diag;
     struct hop_sequence *best, work;
+    struct hop_improver *improver; /* NULL: none yet */
     double value, bound, enough;
     uint64_t nodes;
     bool over; /* good enough, or told to stop */
@@ -208,10 +209,13 @@ static enum hop_status improve_best(struct search *s, uint32_t round, uint64_t s
                                           .no_waits = s->options->no_waits,
                                           .poll = report,
                                           .context = s};
-    hop_sequence_copy(s->p, s->best, &s->work);
-    enum hop_status status = hop_improve(s->p, s->sets, &options, &s->work, s->diag);
+    double value;
+    enum hop_status status = s->improver ? HOP_OK : hop_improver_create(s->p, s->sets, &s->improver, s->diag);
     if (status == HOP_ERR_LIMIT) /* too many operations for it: beams alone */
         return HOP_OK;
+    hop_sequence_copy(s->p, s->best, &s->work);
+    if (status == HOP_OK)
+        status = hop_improve(s->improver, &options, &s->work, &value, NULL, s->diag);
     return status == HOP_OK ? consider(s, &s->work) : status;
 }
 
@@ -250,6 +254,7 @@ enum hop_status hop_anytime_search(const struct hop_problem *p, struct hop_sets 
     if (status == HOP_OK)
         *result = (struct hop_anytime_result){s.value, s.bound, s.nodes};
     free(state);
+    hop_improver_destroy(s.improver);
     hop_sequence_finish(&s.work);
     return status;
 }

@@ -18,7 +18,6 @@
 #include "order/sequence.h"
 
 enum { HOP_RECORDS_MAX = 3 };
-#define HOP_VALUE_TOLERANCE 1e-9 /* relative: values as near as that are one */
 
 struct hop_record_kept {
     double value; /* INFINITY: none */

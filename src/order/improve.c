@@ -14,7 +14,7 @@ struct change { /* of one source: its sends from `first` on, and one wait */
     uint32_t waiter, after; /* HOP_NONE: no wait changes */
 };
 
-struct improve {
+struct hop_improver {
     const struct hop_problem *p;
     struct hop_sets *sets;
     const struct hop_improve_options *options;
@@ -39,7 +39,7 @@ struct improve {
 /* ---- playing ---- */
 
 /* Every source takes its next send, or rests while that one waits. */
-static void choose(struct improve *m, bool record, uint32_t event)
+static void choose(struct hop_improver *m, bool record, uint32_t event)
 {
     const struct hop_problem *p = m->p;
     for (uint32_t s; (s = hop_state_choice(p, m->play)) != HOP_NONE;) {
@@ -58,7 +58,7 @@ static void choose(struct improve *m, bool record, uint32_t event)
 }
 
 /* Plays on from the state in hand; INFINITY when the value would not be below the limit. */
-static double play_on(struct improve *m, uint32_t event, bool record, double limit)
+static double play_on(struct hop_improver *m, uint32_t event, bool record, double limit)
 {
     const struct hop_problem *p = m->p;
     for (enum hop_advanced advanced = HOP_ADVANCED; advanced == HOP_ADVANCED;) {
@@ -90,7 +90,7 @@ static double play_on(struct improve *m, uint32_t event, bool record, double lim
 }
 
 /* Plays the order in hand and records everything. */
-static bool record(struct improve *m)
+static bool record(struct hop_improver *m)
 {
     const struct hop_problem *p = m->p;
     memset(m->looked_at, 0xff, p->op_count * sizeof *m->looked_at);
@@ -106,7 +106,7 @@ static bool record(struct improve *m)
 /* ---- changes ---- */
 
 /* An operation of another source that ends soon after the time: one worth waiting for. */
-static uint32_t next_end(struct improve *m, uint32_t op)
+static uint32_t next_end(struct hop_improver *m, uint32_t op)
 {
     uint32_t low = 0, high = m->ended;
     while (low < high) {
@@ -123,7 +123,7 @@ static uint32_t next_end(struct improve *m, uint32_t op)
 }
 
 /* Makes a change; false: it changes nothing. What was there is in m->kept. */
-static bool make_change(struct improve *m, struct change *change)
+static bool make_change(struct hop_improver *m, struct change *change)
 {
     const struct hop_problem *p = m->p;
     uint32_t at = hop_draw_below(&m->rng, p->op_count), source = p->ops[at].source, kind = hop_draw_below(&m->rng, 8);
@@ -166,14 +166,14 @@ static bool make_change(struct improve *m, struct change *change)
     return true;
 }
 
-static void take_back(struct improve *m, const struct change *change)
+static void take_back(struct hop_improver *m, const struct change *change)
 {
     memcpy(m->in_hand.order + m->p->sources[change->source].first, m->kept, change->count * sizeof *m->kept);
     if (change->waiter != HOP_NONE)
         m->in_hand.after[change->waiter] = change->after;
 }
 
-static void try_change(struct improve *m, double temperature)
+static void try_change(struct hop_improver *m, double temperature)
 {
     struct change change;
     double limit = m->value * (1 - temperature * log(1 - hop_draw_unit(&m->rng)));
@@ -199,7 +199,7 @@ static void try_change(struct improve *m, double temperature)
 
 /* ---- the search ---- */
 
-static enum hop_status create(struct improve *m, struct hop_diag *diag)
+static enum hop_status create(struct hop_improver *m, struct hop_diag *diag)
 {
     const struct hop_problem *p = m->p;
     size_t ops = (size_t)p->op_count + 1;
@@ -221,12 +221,13 @@ static enum hop_status create(struct improve *m, struct hop_diag *diag)
     return status == HOP_OK ? hop_sequence_create(p, &m->best, diag) : status;
 }
 
-static void run(struct improve *m)
+static void run(struct hop_improver *m)
 {
     const struct hop_improve_options *o = m->options;
     if (!record(m))
         return;
     m->best_value = m->value;
+    m->over = m->best_value <= o->enough;
     while (!m->over && m->status == HOP_OK && m->nodes < o->max_nodes) {
         double done = (double)m->nodes / (double)o->max_nodes;
         try_change(m, o->heat * pow(o->cool / o->heat, done));
@@ -237,23 +238,50 @@ static void run(struct improve *m)
     }
 }
 
-enum hop_status hop_improve(const struct hop_problem *p, struct hop_sets *sets,
-                            const struct hop_improve_options *options, struct hop_sequence *sequence,
-                            struct hop_diag *diag)
+enum hop_status hop_improver_create(const struct hop_problem *problem, struct hop_sets *sets,
+                                    struct hop_improver **improver, struct hop_diag *diag)
 {
-    struct improve m = {.p = p, .sets = sets, .options = options, .rng = options->seed, .best_value = INFINITY};
-    enum hop_status status = create(&m, diag);
-    if (status == HOP_OK) {
-        hop_sequence_copy(p, sequence, &m.in_hand);
-        hop_sequence_copy(p, sequence, &m.best);
-        run(&m);
-        if (hop_sets_status(sets, NULL) != HOP_OK)
-            status = hop_sets_status(sets, diag);
-    }
+    struct hop_improver *m = calloc(1, sizeof *m);
+    *improver = NULL;
+    if (!m)
+        return hop_fail_memory(diag);
+    m->p = problem;
+    m->sets = sets;
+    enum hop_status status = create(m, diag);
     if (status == HOP_OK)
-        hop_sequence_copy(p, &m.best, sequence);
-    hop_arena_finish(&m.arena);
-    hop_sequence_finish(&m.in_hand);
-    hop_sequence_finish(&m.best);
+        *improver = m;
+    else
+        hop_improver_destroy(m);
     return status;
+}
+
+void hop_improver_destroy(struct hop_improver *m)
+{
+    if (!m)
+        return;
+    hop_arena_finish(&m->arena);
+    hop_sequence_finish(&m->in_hand);
+    hop_sequence_finish(&m->best);
+    free(m);
+}
+
+enum hop_status hop_improve(struct hop_improver *m, const struct hop_improve_options *options,
+                            struct hop_sequence *sequence, double *value, uint64_t *nodes, struct hop_diag *diag)
+{
+    m->options = options;
+    m->rng = options->seed;
+    m->best_value = INFINITY;
+    m->nodes = m->polled = 0;
+    m->over = false;
+    m->status = HOP_OK;
+    hop_sequence_copy(m->p, sequence, &m->in_hand);
+    hop_sequence_copy(m->p, sequence, &m->best);
+    run(m);
+    *value = m->best_value;
+    if (nodes)
+        *nodes += m->nodes;
+    if (hop_sets_status(m->sets, NULL) != HOP_OK)
+        return hop_sets_status(m->sets, diag);
+    hop_sequence_copy(m->p, &m->best, sequence);
+    return HOP_OK;
 }

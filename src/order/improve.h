@@ -19,9 +19,15 @@ struct hop_improve_options {
     void *context;
 };
 
-/* sequence: an order that counts; then the best one found. */
-enum hop_status hop_improve(const struct hop_problem *problem, struct hop_sets *sets,
-                            const struct hop_improve_options *options, struct hop_sequence *sequence,
-                            struct hop_diag *diag);
+/* Working memory, for any number of searches; the problem may change in between, but not in size. HOP_ERR_LIMIT: there are too
+ * many operations for it. */
+struct hop_improver;
+enum hop_status hop_improver_create(const struct hop_problem *problem, struct hop_sets *sets,
+                                    struct hop_improver **improver, struct hop_diag *diag);
+void hop_improver_destroy(struct hop_improver *improver); /* NULL is allowed */
+/* sequence: an order that counts; then the best one found. *value: of that, INFINITY: it did not count. *nodes, unless NULL: the
+ * events played are added. */
+enum hop_status hop_improve(struct hop_improver *improver, const struct hop_improve_options *options,
+                            struct hop_sequence *sequence, double *value, uint64_t *nodes, struct hop_diag *diag);
 
 #endif

@@ -401,25 +401,6 @@ static enum hop_status play_unclean(struct search *s, struct hop_diag *diag)
     return HOP_OK;
 }
 
-/* Drops waits that gain nothing, one after another. */
-static enum hop_status drop_waits(struct search *s, struct hop_sequence *sequence, double value, struct hop_diag *diag)
-{
-    enum { WAITS_TRIED = 200 };
-    struct hop_played played;
-    uint32_t tried = 0;
-    for (uint32_t op = 0; op < s->p->op_count && tried < WAITS_TRIED; op++) {
-        uint32_t wait = sequence->after[op];
-        if (wait == HOP_NONE)
-            continue;
-        tried++;
-        sequence->after[op] = HOP_NONE;
-        HOP_CHECK(hop_sequence_play(s->p, s->sets, sequence, NULL, &played, diag));
-        if (!(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
-            sequence->after[op] = wait;
-    }
-    return HOP_OK;
-}
-
 /* Waits are worth it only if nothing without them is as good. */
 static struct hop_record_kept *best_of(const struct search *s)
 {
@@ -468,7 +449,7 @@ static enum hop_status answer(struct search *s, struct hop_diag *diag)
         HOP_CHECK(add_candidate(s, start->name, &start->played, start->has_sequence ? &start->sequence : NULL, diag));
     }
     if (best) {
-        HOP_CHECK(drop_waits(s, &best->sequence, best->value, diag));
+        HOP_CHECK(hop_sequence_drop_waits(s->p, s->sets, &best->sequence, best->value, diag));
         r->waits = hop_sequence_waits(s->p, &best->sequence);
         HOP_CHECK(hop_sequence_play(s->p, s->sets, &best->sequence, NULL, &played, diag));
         HOP_CHECK(add_candidate(s, "best", &played, &best->sequence, diag));

@@ -104,7 +104,7 @@ static void list_ats(struct hop_problem *p)
 }
 
 /* The state's parts, the widest first. */
-static void size_state(struct hop_problem *p)
+void hop_problem_size_state(struct hop_problem *p)
 {
     size_t slots = p->slot_count, at = hop_state_left_at() + slots * sizeof(double);
     p->word_count = (p->op_count + 63) / 64;
@@ -283,7 +283,7 @@ static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows
     p->total = total;
     p->ops[p->op_count].first_weight = used;
     p->bound_count = rows->count;
-    size_state(p);
+    hop_problem_size_state(p);
     fine = fine && (p->objective != HOP_ORDER_MEAN || hop_shares_find(p, &p->shares));
     return fine ? HOP_OK : hop_fail_memory(diag);
 }
@@ -631,7 +631,7 @@ enum hop_status hop_problem_merge(const struct hop_problem *p, uint32_t *into, s
     }
     m->class_count = m->op_count;
     m->slot_count = m->source_count;
-    size_state(m);
+    hop_problem_size_state(m);
     if (m->op_count)
         *merged = m;
     else

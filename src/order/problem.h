@@ -114,6 +114,9 @@ enum hop_status hop_problem_merge(const struct hop_problem *problem, uint32_t *i
                                   struct hop_diag *diag);
 void hop_problem_destroy(struct hop_problem *problem); /* NULL is allowed */
 
+/* The size of a state and the places of its parts, by the numbers of operations, sources, slots and bounds. */
+void hop_problem_size_state(struct hop_problem *problem);
+
 /* One more bound: y[op] seconds for the bytes of each operation, and late[op] for its latency. States made before are of
  * no use then. */
 enum hop_status hop_problem_add_bound(struct hop_problem *problem, const double *y, const double *late,

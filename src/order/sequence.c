@@ -143,6 +143,25 @@ enum hop_status hop_sequence_play(const struct hop_problem *p, struct hop_sets *
     return status;
 }
 
+enum hop_status hop_sequence_drop_waits(const struct hop_problem *p, struct hop_sets *sets,
+                                        struct hop_sequence *sequence, double value, struct hop_diag *diag)
+{
+    enum { WAITS_TRIED = 200 };
+    struct hop_played played;
+    uint32_t tried = 0;
+    for (uint32_t op = 0; op < p->op_count && tried < WAITS_TRIED; op++) {
+        uint32_t wait = sequence->after[op];
+        if (wait == HOP_NONE)
+            continue;
+        tried++;
+        sequence->after[op] = HOP_NONE;
+        HOP_CHECK(hop_sequence_play(p, sets, sequence, NULL, &played, diag));
+        if (!(played.value <= value * (1 + HOP_VALUE_TOLERANCE)))
+            sequence->after[op] = wait;
+    }
+    return HOP_OK;
+}
+
 /* ---- unfolding ---- */
 
 enum hop_status hop_sequence_unfold(const struct hop_problem *q, const uint32_t *images, uint32_t order,

@@ -38,6 +38,11 @@ enum hop_status hop_sequence_play(const struct hop_problem *problem, struct hop_
                                   const struct hop_sequence *sequence, const uint32_t *round_of,
                                   struct hop_played *played, struct hop_diag *diag);
 
+#define HOP_VALUE_TOLERANCE 1e-9 /* relative: values as near as that are one */
+/* Drops waits, one after another, without which it takes no longer than value. */
+enum hop_status hop_sequence_drop_waits(const struct hop_problem *problem, struct hop_sets *sets,
+                                        struct hop_sequence *sequence, double value, struct hop_diag *diag);
+
 /* The sequence of the whole problem that a quotient's stands for; images as for hop_problem_quotient. `whole` is made
  * by hop_sequence_create(quotient->whole). */
 enum hop_status hop_sequence_unfold(const struct hop_problem *quotient, const uint32_t *images, uint32_t order,

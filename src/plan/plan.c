@@ -182,7 +182,8 @@ static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made
         hop_schedule_destroy(try->schedule);
         try->schedule = NULL;
     } else {
-        work->known[work->known_count++] = (struct hop_plan_known){place, try->floor_s, try->bound_s};
+        work->known[work->known_count++] = (struct hop_plan_known){place, try->floor_s, try->bound_s,
+                                                                   made->rungs[made->result.rung_count - 1].schedule};
     }
     (void)hop_plan_take(work, try);
     return status;

@@ -50,6 +50,7 @@ struct hop_plan_work {
     struct hop_plan_known {
         const uint32_t *place;
         double floor_s, bound_s;
+        const struct hop_schedule *best; /* the best order found, NULL: none */
     } known[2];
     uint32_t known_count;
 
@@ -100,6 +101,10 @@ struct hop_plan_try {
 void hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try);
 /* Several at once, each with one thread and a limit of states. The first failure is the work's. */
 enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count);
+/* The same with other work: run is called with each number below count, by some thread; `tells`: by the caller's. */
+void hop_plan_together(struct hop_plan_work *work, uint32_t count, void (*run)(void *context, uint32_t i, bool tells),
+                       void *context);
+uint32_t hop_plan_threads(const struct hop_plan_work *work);
 /* Takes over what a try found if it is the best so far, and its states; frees the rest. Returns whether it is. */
 bool hop_plan_take(struct hop_plan_work *work, struct hop_plan_try *try);
 /* Whether to go on: false once the caller said stop, or states or time are spent, or the gap is closed. */
@@ -132,6 +137,9 @@ struct hop_plan_loads {
         *pairs;        /* of each pair of places, for HOP_PLAN_PAIR_BYTES, kept apart; moves_s 0: there is no way */
     uint32_t *at_once; /* of each place: sends under way that are ordered */
     uint32_t resources;
+    struct hop_schedule *sends;  /* of each pair one, HOP_PLAN_PAIR_BYTES; */
+    struct hop_problem *problem; /* the problem of their order, NULL: there is none, */
+    uint32_t *pair_op;           /* and the operation of each pair of places, HOP_NONE: there is no way */
     struct hop_arena arena;
 };
 /* To be finished also when this fails. */
@@ -163,6 +171,13 @@ double hop_plan_sketch_value(struct hop_plan_sketch *sketch, const uint32_t *pla
 /* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; how many there are. */
 uint32_t hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps, uint64_t seed,
                                 uint32_t *rows, uint32_t most);
+
+/* ---- placement and order as one ---- */
+
+/* Changes to placement and order in turn, from what the steps found, from `even` and from what sketches say. *done: it could be done:
+ * the exchange has only copies between ranks, which their sources order. */
+enum hop_status hop_plan_joint(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_plan_sketch *sketch,
+                               const uint32_t *even, bool *done, struct hop_diag *diag);
 
 /* ---- symmetries and classes ---- */
 

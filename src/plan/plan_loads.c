@@ -95,10 +95,14 @@ static void take_pairs(struct hop_plan_loads *l, const struct hop_problem *probl
         hop_arena_alloc(&l->arena, ((size_t)problem->ops[problem->op_count].first_weight + 1) * sizeof *uses);
     l->pairs = hop_arena_alloc(&l->arena, ((size_t)l->places * l->places + 1) * sizeof *l->pairs);
     l->at_once = hop_arena_alloc(&l->arena, ((size_t)l->places + 1) * sizeof *l->at_once);
+    l->pair_op = hop_arena_alloc(&l->arena, ((size_t)l->places * l->places + 1) * sizeof *l->pair_op);
+    if (l->pair_op)
+        memset(l->pair_op, 0xff, (size_t)l->places * l->places * sizeof *l->pair_op); /* HOP_NONE */
     l->resources = problem->bound_count;
     for (uint32_t i = 0; !l->arena.failed && i < problem->op_count; i++) {
         struct hop_apart_op *to = &l->pairs[pair[i]];
         *to = hop_apart_take(problem, i, uses);
+        l->pair_op[pair[i]] = i;
         uses += to->use_count;
         if (to->queue != HOP_NONE)
             l->at_once[pair[i] / l->places] = problem->sources[to->queue].limit;
@@ -109,8 +113,6 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
 {
     const struct hop_order_options options = {
         .models = work->options.models, .allow_unclean = work->options.allow_unclean, .or_given = true};
-    struct hop_schedule *pairs = NULL;
-    struct hop_problem *problem = NULL;
     *l = (struct hop_plan_loads){.places = work->places};
     size_t squared = (size_t)l->places * l->places;
     list_flows(work, l);
@@ -122,20 +124,20 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
         l->flow_count = 0;
         return HOP_OK;
     }
-    enum hop_status status = list_pairs(work, &pairs, pair, diag);
-    if (status == HOP_OK && hop_schedule_count(pairs) > 0)
-        status = hop_problem_create(work->topology, pairs, &options, &problem, diag);
-    if (status == HOP_OK && problem)
-        take_weights(l, problem, pair);
-    if (status == HOP_OK && problem)
-        take_pairs(l, problem, pair);
-    hop_problem_destroy(problem);
-    hop_schedule_destroy(pairs);
+    enum hop_status status = list_pairs(work, &l->sends, pair, diag);
+    if (status == HOP_OK && hop_schedule_count(l->sends) > 0)
+        status = hop_problem_create(work->topology, l->sends, &options, &l->problem, diag);
+    if (status == HOP_OK && l->problem)
+        take_weights(l, l->problem, pair);
+    if (status == HOP_OK && l->problem)
+        take_pairs(l, l->problem, pair);
     return status == HOP_OK && l->arena.failed ? hop_fail_memory(diag) : status;
 }
 
 void hop_plan_loads_finish(struct hop_plan_loads *l)
 {
+    hop_problem_destroy(l->problem);
+    hop_schedule_destroy(l->sends);
     hop_arena_finish(&l->arena);
 }
 

@@ -320,7 +320,10 @@ enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *l
     enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : find_floor(&l, diag);
     if (status == HOP_OK)
         status = hop_plan_sketch_create(w, loads, &l.sketch, diag);
-    for (uint32_t round = 0; status == HOP_OK && round < STARTS && hop_plan_goes_on(w); round++) {
+    bool done = false;
+    if (status == HOP_OK && hop_plan_goes_on(w))
+        status = hop_plan_joint(w, loads, l.sketch, l.place, &done, diag);
+    for (uint32_t round = 0; status == HOP_OK && !done && round < STARTS && hop_plan_goes_on(w); round++) {
         if (round == FIRST_STARTS)
             status = finish_steps(&l);
         if (round > 0) /* the first begins where links are evenly loaded */

@@ -153,7 +153,8 @@ void hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try)
 
 struct pack {
     struct hop_plan_work *work;
-    struct hop_plan_try *tries;
+    void (*run)(void *context, uint32_t i, bool tells);
+    void *context;
     uint32_t count;
     _Atomic(uint32_t) next, ended;
 };
@@ -162,7 +163,7 @@ static void work_off(struct pack *pack, bool tells)
 {
     for (uint32_t i; (i = atomic_fetch_add(&pack->next, 1)) < pack->count;) {
         if (!atomic_load(&pack->work->stopped))
-            try_one(pack->work, &pack->tries[i], tells);
+            pack->run(pack->context, i, tells);
         atomic_fetch_add(&pack->ended, 1);
     }
 }
@@ -173,22 +174,18 @@ static void *thread_main(void *pack)
     return NULL;
 }
 
-static uint32_t thread_count(const struct hop_plan_work *work, uint32_t count)
+uint32_t hop_plan_threads(const struct hop_plan_work *work)
 {
     long threads = work->options.threads ? (long)work->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
-    threads = threads < 1 ? 1 : threads > THREADS_MOST ? THREADS_MOST : threads;
-    return threads < (long)count ? (uint32_t)threads : count;
+    return threads < 1 ? 1 : threads > THREADS_MOST ? THREADS_MOST : (uint32_t)threads;
 }
 
-enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count)
+void hop_plan_together(struct hop_plan_work *work, uint32_t count, void (*run)(void *context, uint32_t i, bool tells),
+                       void *context)
 {
-    struct pack pack = {.work = work, .tries = tries, .count = count};
+    struct pack pack = {.work = work, .run = run, .context = context, .count = count};
     pthread_t thread[THREADS_MOST];
-    uint32_t threads = thread_count(work, count), started = 0;
-    for (uint32_t i = 0; i < count; i++) { /* those that are not begun found nothing */
-        tries[i].value_s = INFINITY;
-        tries[i].threads = 1;
-    }
+    uint32_t most = hop_plan_threads(work), threads = most < count ? most : count, started = 0;
     while (started + 1 < threads && pthread_create(&thread[started], NULL, thread_main, &pack) == 0)
         started++;
     work_off(&pack, true);
@@ -198,6 +195,27 @@ enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try
     }
     for (uint32_t t = 0; t < started; t++)
         pthread_join(thread[t], NULL);
+}
+
+struct tries {
+    struct hop_plan_work *work;
+    struct hop_plan_try *list;
+};
+
+static void try_it(void *tries, uint32_t i, bool tells)
+{
+    const struct tries *t = tries;
+    try_one(t->work, &t->list[i], tells);
+}
+
+enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count)
+{
+    struct tries all = {work, tries};
+    for (uint32_t i = 0; i < count; i++) { /* those that are not begun found nothing */
+        tries[i].value_s = INFINITY;
+        tries[i].threads = 1;
+    }
+    hop_plan_together(work, count, try_it, &all);
     for (uint32_t i = 0; i < count; i++) {
         if (tries[i].status != HOP_OK) {
             *work->diag = tries[i].diag;

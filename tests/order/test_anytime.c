@@ -530,9 +530,15 @@ static void changes_never_make_an_order_worse(void **state)
         CHECK(hop_sequence_create(s.problem, &sequence, D));
         CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &before, D));
         const struct hop_improve_options options = {.seed = round, .heat = 1e-2, .cool = 1e-4, .max_nodes = 50000};
-        CHECK(hop_improve(s.problem, s.sets, &options, &sequence, D));
+        struct hop_improver *improver = NULL;
+        double value;
+        uint64_t nodes = 0;
+        CHECK(hop_improver_create(s.problem, s.sets, &improver, D));
+        CHECK(hop_improve(improver, &options, &sequence, &value, &nodes, D));
+        hop_improver_destroy(improver);
         assert_true(hop_sequence_check(s.problem, &sequence));
         CHECK(hop_sequence_play(s.problem, s.sets, &sequence, NULL, &after, D));
+        assert_true(isinf(before.value) ? isinf(value) : value == after.value && nodes > 0);
         assert_true(isinf(before.value) || after.value <= before.value);
         improved += after.value < before.value;
         hop_sequence_finish(&sequence);
