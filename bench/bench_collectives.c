@@ -63,6 +63,7 @@ static const struct candidate candidates[] = {
     {HOP_COLLECTIVE_BROADCAST, "direct", false, ALWAYS},
     {HOP_COLLECTIVE_BROADCAST, "gsb", true, ALWAYS},
     {HOP_COLLECTIVE_BROADCAST, "binomial", false, ALWAYS},
+    {HOP_COLLECTIVE_BROADCAST, "btb", true, ALWAYS},
     {HOP_COLLECTIVE_ALLGATHER, "direct", false, ALWAYS},
     {HOP_COLLECTIVE_ALLGATHER, "gsb", true, ALWAYS},
     {HOP_COLLECTIVE_ALLGATHER, "bruck", false, SMALL},
@@ -72,12 +73,14 @@ static const struct candidate candidates[] = {
     {HOP_COLLECTIVE_ALLTOALL, "gsb", true, ALWAYS},
     {HOP_COLLECTIVE_REDUCE, "one-shot", true, ALWAYS},
     {HOP_COLLECTIVE_REDUCE, "one-shot", false, SMALL},
-    {HOP_COLLECTIVE_REDUCE, "binomial", false, SMALL},
+    {HOP_COLLECTIVE_REDUCE, "binomial", false, ALWAYS},
     {HOP_COLLECTIVE_REDUCE, "gsb", true, SMALL},
     {HOP_COLLECTIVE_GATHER, "direct", false, ALWAYS},
     {HOP_COLLECTIVE_GATHER, "gsb", true, ALWAYS},
+    {HOP_COLLECTIVE_GATHER, "binomial", false, SMALL},
     {HOP_COLLECTIVE_SCATTER, "direct", false, ALWAYS},
     {HOP_COLLECTIVE_SCATTER, "gsb", true, ALWAYS},
+    {HOP_COLLECTIVE_SCATTER, "binomial", false, SMALL},
     {HOP_COLLECTIVE_BARRIER, "dissemination", false, ALWAYS},
 };
 
