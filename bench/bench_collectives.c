@@ -8,9 +8,9 @@
  * are those of the longest vector of a rank, all floats (allgather: of what it gets); where that is cut into parts, at
  * least 4 B each. SECONDS are for one line.
  *
- * First the fastest of our algorithms is found in a short trial, then it and MPI take turns: each round times a batch
- * of MPI's calls, a batch of ours on the same vectors, bound (hop_program_bind), and a batch of ours in the program's own
- * buffers, in an order that changes from round to round. A batch lasts from the first rank's beginning to the
+ * First the fastest of our algorithms is found in a short trial, once in the caller's memory and once in the program's, then
+ * they and MPI take turns: each round times a batch of MPI's calls, a batch of ours on the same vectors, bound
+ * (hop_program_bind), and a batch of ours in the program's own buffers, in an order that changes from round to round. A batch lasts from the first rank's beginning to the
  * last one's end. What is printed: medians, and the median and quartiles of the rounds' ratios. Results are compared
  * before and after, with other data.
  *
@@ -58,6 +58,7 @@ static const struct candidate candidates[] = {
     {HOP_COLLECTIVE_ALLREDUCE, "one-shot", false, SMALL},
     {HOP_COLLECTIVE_ALLREDUCE, "one-shot", true, SMALL},
     {HOP_COLLECTIVE_ALLREDUCE, "two-shot", true, ALWAYS},
+    {HOP_COLLECTIVE_ALLREDUCE, "direct", false, ALWAYS},
     {HOP_COLLECTIVE_ALLREDUCE, "doubling", false, SMALL},
     {HOP_COLLECTIVE_ALLREDUCE, "gsb", true, SMALL},
     {HOP_COLLECTIVE_BROADCAST, "direct", false, ALWAYS},
@@ -91,8 +92,8 @@ struct bench {
     enum hop_collective_kind kind;
     uint64_t bytes, in_bytes, out_bytes; /* of the line; of a rank's vectors */
     float *in, *out, *bound, *memory;    /* the caller's; bound: where ours puts what it gets; memory: for the loops */
-    const struct candidate *used;
-    struct hop_schedule *schedule;
+    const struct candidate *used[WORKS]; /* BOUND, OURS */
+    struct hop_schedule *schedules[WORKS];
     struct hop_program *program, *binding; /* in its own buffers, in the caller's */
     float *plan_in, *plan_out;
     unsigned calls[WORKS]; /* of a batch; 0: not measured */
@@ -167,7 +168,7 @@ static void bind(const struct bench *b, bool in_place)
     need(hop_program_bind(b->binding, bindings, count, &diag), &diag);
 }
 
-static void make_plan(struct bench *b, const struct candidate *candidate)
+static void make_schedule(struct bench *b, enum work work, const struct candidate *candidate)
 {
     struct hop_diag diag = {0};
     char names[RANKS][16];
@@ -177,28 +178,34 @@ static void make_plan(struct bench *b, const struct candidate *candidate)
         devices[r] = names[r];
     }
     struct hop_ranks who = {devices, (uint32_t)ranks};
-    bool broadcasts = b->kind == HOP_COLLECTIVE_BROADCAST;
     struct hop_collective_options what = {.kind = b->kind,
                                           .algorithm = candidate->algorithm,
                                           .bytes = b->kind == HOP_COLLECTIVE_SCATTER ? b->bytes : b->in_bytes,
                                           .type = HOP_TYPE_F32,
-                                          .in_place = broadcasts};
-    struct hop_program_options how = {.pipelined = true}, bound = {.pipelined = true, .bound = true};
-    b->used = candidate;
-    need(hop_make_collective(&who, &what, &b->schedule, &diag), &diag);
-    need(hop_program_create(team, b->schedule, &how, &b->program, &diag), &diag);
-    need(hop_program_create(team, b->schedule, &bound, &b->binding, &diag), &diag);
-    b->plan_in = find_buffer(b, broadcasts ? "data" : "in");
-    b->plan_out = find_buffer(b, broadcasts ? "data" : "out");
-    bind(b, broadcasts);
+                                          .in_place = b->kind == HOP_COLLECTIVE_BROADCAST};
+    b->used[work] = candidate;
+    need(hop_make_collective(&who, &what, &b->schedules[work], &diag), &diag);
 }
 
-static void drop_plan(struct bench *b)
+static void make_plan(struct bench *b, enum work work, const struct candidate *candidate)
 {
-    hop_program_destroy(b->binding);
-    hop_program_destroy(b->program);
-    hop_schedule_destroy(b->schedule);
-    b->program = NULL;
+    struct hop_diag diag = {0};
+    bool broadcasts = b->kind == HOP_COLLECTIVE_BROADCAST, binds = work == BOUND;
+    struct hop_program_options how = {.pipelined = true, .bound = binds};
+    make_schedule(b, work, candidate);
+    need(hop_program_create(team, b->schedules[work], &how, binds ? &b->binding : &b->program, &diag), &diag);
+    if (binds) {
+        bind(b, broadcasts);
+        return;
+    }
+    b->plan_in = find_buffer(b, broadcasts ? "data" : "in");
+    b->plan_out = find_buffer(b, broadcasts ? "data" : "out");
+}
+
+static void drop_plan(struct bench *b, enum work work)
+{
+    hop_program_destroy(work == BOUND ? b->binding : b->program);
+    hop_schedule_destroy(b->schedules[work]);
 }
 
 static bool gives(const struct bench *b) /* this rank puts something in */
@@ -354,8 +361,8 @@ static void check(const struct bench *b, uint32_t seed)
     call_ours(b->binding);
     bool wrong = gets(b) && b->plan_out && memcmp(b->out, b->plan_out, b->out_bytes) != 0;
     wrong = wrong || (gets(b) && !(broadcasts && rank == 0) && memcmp(b->out, b->bound, b->out_bytes) != 0);
-    (void)snprintf(text, sizeof text, "%s of %llu bytes by %s differs from MPI's", hop_collective_name(b->kind),
-                   (unsigned long long)b->bytes, b->used->algorithm);
+    (void)snprintf(text, sizeof text, "%s of %llu bytes by %s or %s differs from MPI's", hop_collective_name(b->kind),
+                   (unsigned long long)b->bytes, b->used[BOUND]->algorithm, b->used[OURS]->algorithm);
     if (wrong)
         give_up(text);
 }
@@ -395,7 +402,8 @@ static void begin(struct bench *b, enum hop_collective_kind kind, uint64_t bytes
 
 static void end(struct bench *b)
 {
-    drop_plan(b);
+    drop_plan(b, BOUND);
+    drop_plan(b, OURS);
     free(b->in);
     free(b->out);
     free(b->bound);
@@ -403,7 +411,7 @@ static void end(struct bench *b)
 }
 
 /* The fastest in a trial of a few batches. */
-static const struct candidate *choose(struct bench *b)
+static const struct candidate *choose(struct bench *b, enum work work)
 {
     const struct candidate *best = NULL;
     double best_s = INFINITY;
@@ -412,15 +420,15 @@ static const struct candidate *choose(struct bench *b)
         if (each->kind != b->kind || b->bytes > each->to_bytes)
             continue;
         double least_s = INFINITY;
-        make_plan(b, each);
-        unsigned calls = count_calls(b, BOUND);
+        make_plan(b, work, each);
+        unsigned calls = count_calls(b, work);
         double taken_s = 0;
         for (unsigned k = 0; k < TRIALS && (k < 2 || taken_s < TRIAL_S); k++) {
-            double each_s = time_batch(b, BOUND, calls);
+            double each_s = time_batch(b, work, calls);
             least_s = fmin(least_s, each_s);
             taken_s += each_s * calls;
         }
-        drop_plan(b);
+        drop_plan(b, work);
         if (least_s < best_s) {
             best_s = least_s;
             best = each;
@@ -431,9 +439,18 @@ static const struct candidate *choose(struct bench *b)
     return best;
 }
 
+/* In the caller's memory, and in the program's where that is another one. */
+static void name_algorithms(const struct bench *b, char *text, size_t size)
+{
+    const struct candidate *bound = b->used[BOUND], *ours = b->used[OURS];
+    int used = snprintf(text, size, "%s%s", bound->algorithm, bound->together ? ", in place" : "");
+    if (ours != bound)
+        (void)snprintf(text + used, size - (size_t)used, "; %s%s", ours->algorithm, ours->together ? ", in place" : "");
+}
+
 static void print(const struct bench *b, unsigned rounds, double times[WORKS][ROUNDS])
 {
-    char size[32], limit[48] = "";
+    char size[32], limit[48] = "", algorithms[96];
     double ratio[ROUNDS], bound[ROUNDS], of_limit[ROUNDS], us[WORKS] = {0};
     for (unsigned r = 0; r < rounds; r++) {
         ratio[r] = times[MPI][r] / times[OURS][r];
@@ -450,11 +467,11 @@ static void print(const struct bench *b, unsigned rounds, double times[WORKS][RO
         (void)snprintf(limit, sizeof limit, "%.2f", median);
     }
     size_text(b->bytes, size);
+    name_algorithms(b, algorithms, sizeof algorithms);
     double median = quantile(bound, rounds, 0.5);
-    printf("| " MPI_NAME " | %d | %s | %s | %s%s | %.3g | %.3g | %.2f (%.2f-%.2f) | %.3g | %.2f | %s |\n", ranks,
-           hop_collective_name(b->kind), size, b->used->algorithm, b->used->together ? ", in place" : "", us[MPI],
-           us[BOUND], median, quantile(bound, rounds, 0.25), quantile(bound, rounds, 0.75), us[OURS],
-           quantile(ratio, rounds, 0.5), limit);
+    printf("| " MPI_NAME " | %d | %s | %s | %s | %.3g | %.3g | %.2f (%.2f-%.2f) | %.3g | %.2f | %s |\n", ranks,
+           hop_collective_name(b->kind), size, algorithms, us[MPI], us[BOUND], median, quantile(bound, rounds, 0.25),
+           quantile(bound, rounds, 0.75), us[OURS], quantile(ratio, rounds, 0.5), limit);
     (void)fflush(stdout);
 }
 
@@ -477,7 +494,8 @@ static void line(enum hop_collective_kind kind, uint64_t bytes, double limit_s)
     struct bench b;
     unsigned rounds = 0;
     begin(&b, kind, bytes);
-    make_plan(&b, choose(&b));
+    for (enum work w = BOUND; w <= OURS; w++)
+        make_plan(&b, w, choose(&b, w));
     check(&b, 1);
     for (int w = 0; w < WORKS; w++)
         b.calls[w] = w <= OURS || b.memory ? count_calls(&b, (enum work)w) : 0;
