@@ -30,3 +30,15 @@ uint64_t hop_type_bytes(enum hop_type type)
 {
     return (unsigned)type < HOP_TYPE_COUNT ? types[type].bytes : 0;
 }
+
+bool hop_type_is_whole(enum hop_type type)
+{
+    return (unsigned)type < HOP_TYPE_COUNT && type != HOP_TYPE_F64 && type != HOP_TYPE_F32 && type != HOP_TYPE_F16 &&
+           type != HOP_TYPE_BF16;
+}
+
+bool hop_reduce_suits(enum hop_reduce reduce, enum hop_type type)
+{
+    bool bits = reduce == HOP_REDUCE_AND || reduce == HOP_REDUCE_OR || reduce == HOP_REDUCE_XOR;
+    return (unsigned)reduce < HOP_REDUCE_COUNT && (unsigned)type < HOP_TYPE_COUNT && (!bits || hop_type_is_whole(type));
+}

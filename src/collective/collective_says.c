@@ -63,7 +63,7 @@ static bool read_rest(const char *rest, struct hop_collective_options *what)
     what->reduce = reduces ? (enum hop_reduce)find(reduce, hop_reduce_listed, HOP_REDUCE_COUNT) : HOP_REDUCE_SUM;
     what->root = root ? (uint32_t)strtoul(root + 7, NULL, 10) : 0;
     what->in_place = strstr(rest, ", in place") != NULL;
-    return what->type < HOP_TYPE_COUNT && what->reduce < HOP_REDUCE_COUNT &&
+    return what->type < HOP_TYPE_COUNT && hop_reduce_suits(what->reduce, what->type) &&
            what->bytes % hop_type_bytes(what->type) == 0;
 }
 

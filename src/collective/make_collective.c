@@ -209,6 +209,9 @@ static enum hop_status check_options(const struct hop_ranks *ranks, const struct
     if ((unsigned)options->kind >= HOP_COLLECTIVE_COUNT || (unsigned)options->reduce >= HOP_REDUCE_COUNT ||
         (unsigned)options->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind, operator or type");
+    if (hop_collective_reduces(options->kind) && !hop_reduce_suits(options->reduce, options->type))
+        return hop_fail(diag, HOP_ERR_INVALID, "no %s of %s\nsum, prod, min or max, or an integer type",
+                        hop_reduce_name(options->reduce), hop_type_name(options->type));
     if (hop_collective_is_rooted(options->kind) && options->root >= ranks->count)
         return hop_fail(diag, HOP_ERR_INVALID, "the root %u is no rank\na rank from 0 to %u", options->root,
                         ranks->count - 1);

@@ -80,6 +80,12 @@ struct hop_reduction {
     uint32_t output_count;       /* 1 to HOP_REDUCTION_PLACES */
 };
 
+/* The type by whose kernel a reduction is done, since the bits are the same: sums and products of integers are those of
+ * the signed ones, and, or and xor those of bytes, of which there are more. HOP_TYPE_COUNT: there is no such reduction. */
+enum hop_type hop_reduction_kernel(enum hop_reduce reduce, enum hop_type type);
+/* The same reduction, of that type. */
+struct hop_reduction hop_reduction_by_kernel(const struct hop_reduction *reduction);
+
 struct hop_device_options {
     uint32_t index;          /* which, of those that this process sees, in the order of their places; of the host's any
                               * number may be opened */

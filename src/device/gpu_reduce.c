@@ -59,7 +59,7 @@ static const struct hop_gpu_kernel *find_kernel(struct hop_gpu_call *call, const
 
 static void check(struct hop_gpu_call *call, const struct hop_reduction *reduction)
 {
-    if ((unsigned)reduction->reduce >= HOP_REDUCE_COUNT || (unsigned)reduction->type >= HOP_TYPE_COUNT)
+    if (!hop_reduce_suits(reduction->reduce, reduction->type))
         hop_gpu_refuse(call, HOP_ERR_INVALID, "no such operator or element type");
     else if (reduction->input_count - 1 >= HOP_REDUCTION_PLACES || reduction->output_count - 1 >= HOP_REDUCTION_PLACES)
         hop_gpu_refuse(call, HOP_ERR_INVALID, "a reduction has 1 to 64 inputs and 1 to 64 outputs");
@@ -113,13 +113,14 @@ static unsigned blocks_for(const struct hop_gpu_reduction *work, unsigned of_vec
     return blocks < most ? (unsigned)blocks : most;
 }
 
-enum hop_status hop_gpu_reduce(struct hop_device *base, unsigned stream, const struct hop_reduction *reduction,
+enum hop_status hop_gpu_reduce(struct hop_device *base, unsigned stream, const struct hop_reduction *wanted,
                                struct hop_diag *diag)
 {
     struct hop_gpu_call call = hop_gpu_begin(base, diag);
-    check(&call, reduction);
+    check(&call, wanted);
     if (call.status != HOP_OK)
         return hop_gpu_end(&call);
+    const struct hop_reduction same = hop_reduction_by_kernel(wanted), *reduction = &same;
     unsigned element = (unsigned)hop_type_bytes(reduction->type), of_vector = HOP_GPU_VECTOR_BYTES / element;
     struct hop_gpu_reduction work = describe(&call, reduction, element);
     struct hop_gpu_stream *on = hop_gpu_stream(&call, stream);

@@ -53,6 +53,18 @@ struct i32 : plain<int> {
 };
 struct i64 : plain<long long> {
 };
+struct i8 : plain<signed char> {
+};
+struct u8 : plain<unsigned char> {
+};
+struct i16 : plain<short> {
+};
+struct u16 : plain<unsigned short> {
+};
+struct u32 : plain<unsigned> {
+};
+struct u64 : plain<Index> {
+};
 
 struct f16 {
     typedef unsigned short Stored;
@@ -102,6 +114,12 @@ namespace operators
 template <class W> struct wrapping {
     typedef W Type;
 };
+template <> struct wrapping<signed char> {
+    typedef unsigned Type;
+};
+template <> struct wrapping<short> {
+    typedef unsigned Type;
+};
 template <> struct wrapping<int> {
     typedef unsigned Type;
 };
@@ -136,6 +154,28 @@ struct max {
     template <class W> static __device__ __forceinline__ W apply(W a, W b)
     {
         return b > a ? b : a;
+    }
+};
+
+/* "and" and its like are words of the language. */
+struct bits_and {
+    template <class W> static __device__ __forceinline__ W apply(W a, W b)
+    {
+        return (W)(a & b);
+    }
+};
+
+struct bits_or {
+    template <class W> static __device__ __forceinline__ W apply(W a, W b)
+    {
+        return (W)(a | b);
+    }
+};
+
+struct bits_xor {
+    template <class W> static __device__ __forceinline__ W apply(W a, W b)
+    {
+        return (W)(a ^ b);
     }
 };
 
@@ -202,9 +242,16 @@ template <class Operator, class T> static __device__ __forceinline__ void reduce
 
 } // namespace
 
+#define OPERATOR_sum sum
+#define OPERATOR_prod prod
+#define OPERATOR_min min
+#define OPERATOR_max max
+#define OPERATOR_and bits_and
+#define OPERATOR_or bits_or
+#define OPERATOR_xor bits_xor
 #define KERNEL(reduction, type)                                                                                        \
     extern "C" __global__ void hop_reduce_##reduction##_##type(const __grid_constant__ struct hop_gpu_reduction work)  \
     {                                                                                                                  \
-        reduce<operators::reduction, types::type>(work);                                                               \
+        reduce<operators::OPERATOR_##reduction, types::type>(work);                                                    \
     }
 HOP_GPU_KERNELS(KERNEL)

@@ -20,11 +20,18 @@ struct hop_gpu_reduction {
     unsigned input_count, output_count;
 };
 
-/* X(operator, type): the kernel hop_reduce_OPERATOR_TYPE, by the names of hopcast/schedule.h. */
+/* X(operator, type): the kernel hop_reduce_OPERATOR_TYPE, by the names of hopcast/element.h; other reductions are done by
+ * one of these (hop_reduction_kernel). */
 #define HOP_GPU_KERNELS_OF(X, reduce)                                                                                  \
-    X(reduce, f64) X(reduce, f32) X(reduce, f16) X(reduce, bf16) X(reduce, i32) X(reduce, i64)
+    X(reduce, f64)                                                                                                     \
+    X(reduce, f32)                                                                                                     \
+    X(reduce, f16) X(reduce, bf16) X(reduce, i32) X(reduce, i64) X(reduce, i8) X(reduce, i16)
+#define HOP_GPU_KERNELS_UNSIGNED(X, reduce) X(reduce, u8) X(reduce, u16) X(reduce, u32) X(reduce, u64)
 #define HOP_GPU_KERNELS(X)                                                                                             \
     HOP_GPU_KERNELS_OF(X, sum)                                                                                         \
-    HOP_GPU_KERNELS_OF(X, prod) HOP_GPU_KERNELS_OF(X, min) HOP_GPU_KERNELS_OF(X, max)
+    HOP_GPU_KERNELS_OF(X, prod)                                                                                        \
+    HOP_GPU_KERNELS_OF(X, min)                                                                                         \
+    HOP_GPU_KERNELS_OF(X, max)                                                                                         \
+    HOP_GPU_KERNELS_UNSIGNED(X, min) HOP_GPU_KERNELS_UNSIGNED(X, max) X(and, u8) X(or, u8) X(xor, u8)
 
 #endif

@@ -39,6 +39,29 @@ void hop_copy_on_host(void *to, const void *from, uint64_t bytes)
     memcpy((char *)to + done, (const char *)from + done, bytes - done);
 }
 
+enum hop_type hop_reduction_kernel(enum hop_reduce reduce, enum hop_type type)
+{
+    if (!hop_reduce_suits(reduce, type))
+        return HOP_TYPE_COUNT;
+    if (reduce == HOP_REDUCE_AND || reduce == HOP_REDUCE_OR || reduce == HOP_REDUCE_XOR)
+        return HOP_TYPE_U8;
+    bool wraps = reduce == HOP_REDUCE_SUM || reduce == HOP_REDUCE_PROD;
+    return !wraps                 ? type
+           : type == HOP_TYPE_U8  ? HOP_TYPE_I8
+           : type == HOP_TYPE_U16 ? HOP_TYPE_I16
+           : type == HOP_TYPE_U32 ? HOP_TYPE_I32
+           : type == HOP_TYPE_U64 ? HOP_TYPE_I64
+                                  : type;
+}
+
+struct hop_reduction hop_reduction_by_kernel(const struct hop_reduction *reduction)
+{
+    struct hop_reduction same = *reduction;
+    same.type = hop_reduction_kernel(reduction->reduce, reduction->type);
+    same.count *= hop_type_bytes(reduction->type) / hop_type_bytes(same.type);
+    return same;
+}
+
 static bool writes_an_input(const struct hop_reduction *r)
 {
     for (uint32_t o = 0; o < r->output_count; o++) {
@@ -67,9 +90,10 @@ static void copy_to_all(const struct hop_reduction *r, uint64_t bytes)
         hop_copy_on_host(r->outputs[o], r->inputs[0], bytes);
 }
 
-enum hop_status hop_reduce_on_host(const struct hop_reduction *r, struct hop_diag *diag)
+enum hop_status hop_reduce_on_host(const struct hop_reduction *reduction, struct hop_diag *diag)
 {
-    assert(r->reduce < HOP_REDUCE_COUNT && r->type < HOP_TYPE_COUNT);
+    assert(hop_reduce_suits(reduction->reduce, reduction->type));
+    const struct hop_reduction own = hop_reduction_by_kernel(reduction), *r = &own;
     if (r->input_count - 1u >= HOP_REDUCTION_PLACES || r->output_count - 1u >= HOP_REDUCTION_PLACES)
         return hop_fail(diag, HOP_ERR_LIMIT, "a reduction of %u inputs to %u outputs\n1 to %d of each", r->input_count,
                         r->output_count, HOP_REDUCTION_PLACES);

@@ -9,6 +9,8 @@
 typedef void hop_fold(const struct hop_reduction *reduction, uint64_t from, uint64_t to);
 
 hop_fold *hop_fold_plain(enum hop_reduce reduce, enum hop_type type);
+/* Integers that the others leave to it. vectors: with AVX2. */
+hop_fold *hop_fold_whole(enum hop_reduce reduce, enum hop_type type, bool vectors);
 /* past: writes past the caches, for what is too large for them. NULL: this processor has no AVX2 and F16C. */
 hop_fold *hop_fold_avx2(enum hop_reduce reduce, enum hop_type type, bool past);
 /* Copies past the caches and returns how many bytes from the beginning; the rest is the caller's. */

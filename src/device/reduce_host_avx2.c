@@ -169,12 +169,14 @@ INLINE void fold(const enum hop_reduce reduce, const enum hop_type type, const b
         fold(reduce, type, true, r, aligned, to);                                                                      \
         _mm_sfence();                                                                                                  \
     }
-#define FOLDS(type, name, bytes)                                                                                       \
+/* Other integers are done by reduce_host_whole.c. */
+#define TYPES(X) X(HOP_TYPE_F64) X(HOP_TYPE_F32) X(HOP_TYPE_F16) X(HOP_TYPE_BF16) X(HOP_TYPE_I32) X(HOP_TYPE_I64)
+#define FOLDS(type)                                                                                                    \
     FOLD(HOP_REDUCE_SUM, type) FOLD(HOP_REDUCE_PROD, type) FOLD(HOP_REDUCE_MIN, type) FOLD(HOP_REDUCE_MAX, type)
-HOP_TYPE_LIST(FOLDS)
+TYPES(FOLDS)
 
 #define ENTRY(reduce, type) [type][reduce] = {near_##reduce##_##type, past_##reduce##_##type},
-#define ENTRIES(type, name, bytes)                                                                                     \
+#define ENTRIES(type)                                                                                                  \
     ENTRY(HOP_REDUCE_SUM, type) ENTRY(HOP_REDUCE_PROD, type) ENTRY(HOP_REDUCE_MIN, type) ENTRY(HOP_REDUCE_MAX, type)
 
 /* Asked once: under a hypervisor the question takes longer than a small reduction. */
@@ -194,8 +196,10 @@ static bool has_vectors(void)
 
 hop_fold *hop_fold_avx2(enum hop_reduce reduce, enum hop_type type, bool past)
 {
-    static hop_fold *const folds[HOP_TYPE_COUNT][HOP_REDUCE_COUNT][2] = {HOP_TYPE_LIST(ENTRIES)};
-    return has_vectors() ? folds[type][reduce][past] : NULL;
+    static hop_fold *const folds[HOP_TYPE_COUNT][HOP_REDUCE_COUNT][2] = {TYPES(ENTRIES)};
+    if (!has_vectors())
+        return NULL;
+    return folds[type][reduce][past] ? folds[type][reduce][past] : hop_fold_whole(reduce, type, true);
 }
 
 AVX2 uint64_t hop_copy_avx2(char *to, const char *from, uint64_t bytes)

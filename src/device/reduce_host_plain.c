@@ -112,5 +112,5 @@ hop_fold *hop_fold_plain(enum hop_reduce reduce, enum hop_type type)
     static hop_fold *const folds[HOP_TYPE_COUNT][HOP_REDUCE_COUNT] = {
         [HOP_TYPE_F64] = ROW(f64),   [HOP_TYPE_F32] = ROW(f32), [HOP_TYPE_F16] = ROW(f16),
         [HOP_TYPE_BF16] = ROW(bf16), [HOP_TYPE_I32] = ROW(i32), [HOP_TYPE_I64] = ROW(i64)};
-    return folds[type][reduce];
+    return folds[type][reduce] ? folds[type][reduce] : hop_fold_whole(reduce, type, false);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/random.h"
+#include "device/device.h"
 #include "measure/measure.h"
 
 enum { PAIRS_A_LEVEL = 64, COUPLES_MAX = 64, MANNER_SIZE = 512, ENGINES_MOST = 4 };
@@ -260,8 +261,12 @@ void hop_measure_choose(struct hop_measuring *m)
     }
     if (wants(m, HOP_MEASURE_ENGINES))
         add_engines(m);
-    for (unsigned i = 0; i < HOP_REDUCE_COUNT * HOP_TYPE_COUNT && wants(m, HOP_MEASURE_REDUCE); i++)
-        add_within(m, HOP_MEASURE_REDUCE, (enum hop_reduce)(i / HOP_TYPE_COUNT), (enum hop_type)(i % HOP_TYPE_COUNT));
+    for (unsigned i = 0; i < HOP_REDUCE_COUNT * HOP_TYPE_COUNT && wants(m, HOP_MEASURE_REDUCE); i++) {
+        const enum hop_reduce reduce = (enum hop_reduce)(i / HOP_TYPE_COUNT);
+        const enum hop_type type = (enum hop_type)(i % HOP_TYPE_COUNT);
+        if (hop_reduction_kernel(reduce, type) == type) /* others are done by one of these */
+            add_within(m, HOP_MEASURE_REDUCE, reduce, type);
+    }
     if (wants(m, HOP_MEASURE_MEMORY))
         add_within(m, HOP_MEASURE_MEMORY, HOP_REDUCE_SUM, HOP_TYPE_F32);
     if (m->case_count == 0)

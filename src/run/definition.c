@@ -80,10 +80,10 @@ void hop_definition_extend(struct hop_layout *layout, const struct hop_collectiv
 /* The numbers are 1 to 4. */
 bool hop_definition_is_exact(const struct hop_collective_options *what, uint32_t ranks)
 {
-    static const unsigned bits[] = {[HOP_TYPE_F64] = 53, [HOP_TYPE_F32] = 24, [HOP_TYPE_F16] = 11,
-                                    [HOP_TYPE_BF16] = 8, [HOP_TYPE_I32] = 64, [HOP_TYPE_I64] = 64};
+    static const unsigned bits[HOP_TYPE_COUNT] = {
+        [HOP_TYPE_F64] = 53, [HOP_TYPE_F32] = 24, [HOP_TYPE_F16] = 11, [HOP_TYPE_BF16] = 8};
     if (!hop_collective_reduces(what->kind) || what->reduce == HOP_REDUCE_MIN || what->reduce == HOP_REDUCE_MAX ||
-        bits[what->type] == 64)
+        hop_type_is_whole(what->type))
         return true;
     return what->reduce == HOP_REDUCE_SUM ? 4.0 * ranks <= (double)(UINT64_C(1) << bits[what->type])
                                           : 2 * ranks <= bits[what->type];

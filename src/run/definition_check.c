@@ -24,17 +24,23 @@ static const char *show_element(enum hop_type type, const char *bytes, char *tex
     union {
         double f64;
         float f32;
+        int8_t i8;
+        int16_t i16;
         int32_t i32;
         int64_t i64;
-        uint16_t bits;
-    } value;
+        uint64_t bits;
+    } value = {.bits = 0};
     memcpy(&value, bytes, hop_type_bytes(type));
     if (type == HOP_TYPE_F64 || type == HOP_TYPE_F32)
         (void)snprintf(text, size, "%g", type == HOP_TYPE_F64 ? value.f64 : (double)value.f32);
+    else if (type == HOP_TYPE_I8 || type == HOP_TYPE_I16)
+        (void)snprintf(text, size, "%d", type == HOP_TYPE_I8 ? value.i8 : value.i16);
     else if (type == HOP_TYPE_I32 || type == HOP_TYPE_I64)
         (void)snprintf(text, size, "%" PRId64, type == HOP_TYPE_I64 ? value.i64 : (int64_t)value.i32);
+    else if (hop_type_is_whole(type))
+        (void)snprintf(text, size, "%" PRIu64, value.bits);
     else
-        (void)snprintf(text, size, "0x%04x", value.bits);
+        (void)snprintf(text, size, "0x%04" PRIx64, value.bits);
     return text;
 }
 

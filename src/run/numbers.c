@@ -25,12 +25,20 @@ static void put_element(enum hop_type type, uint64_t random, char *at)
     double f64 = (double)value;
     float f32 = (float)value;
     int32_t i32 = (int32_t)value;
+    int16_t i16 = (int16_t)value;
+    int8_t i8 = (int8_t)value;
     const void *bytes[] = {[HOP_TYPE_F64] = &f64,
                            [HOP_TYPE_F32] = &f32,
                            [HOP_TYPE_F16] = &half[value - 1],
                            [HOP_TYPE_BF16] = &brain[value - 1],
                            [HOP_TYPE_I32] = &i32,
-                           [HOP_TYPE_I64] = &value};
+                           [HOP_TYPE_I64] = &value,
+                           [HOP_TYPE_I8] = &i8,
+                           [HOP_TYPE_U8] = &i8,
+                           [HOP_TYPE_I16] = &i16,
+                           [HOP_TYPE_U16] = &i16,
+                           [HOP_TYPE_U32] = &i32,
+                           [HOP_TYPE_U64] = &value};
     memcpy(at, bytes[type], hop_type_bytes(type));
 }
 

@@ -240,6 +240,9 @@ static enum hop_status check_op(const struct hop_op *op, struct hop_diag *diag)
     if ((unsigned)op->kind > HOP_OP_RECEIVE || (unsigned)op->via > HOP_VIA_AUTO ||
         (unsigned)op->reduce >= HOP_REDUCE_COUNT || (unsigned)op->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "an operation of no known kind, way, operator or type");
+    if (op->kind == HOP_OP_REDUCE && !hop_reduce_suits(op->reduce, op->type))
+        return hop_fail(diag, HOP_ERR_INVALID, "no %s of %s\nsum, prod, min or max, or an integer type",
+                        hop_reduce_name(op->reduce), hop_type_name(op->type));
     bool moves = op->kind != HOP_OP_WORK;
     if (!(op->at_s >= 0 && op->at_s <= 1e18) || !(op->duration_s >= 0 && op->duration_s <= 1e18))
         return hop_fail(diag, HOP_ERR_INVALID, "an operation has a time of %g s\n0 to 1e18 seconds",

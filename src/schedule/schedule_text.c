@@ -233,13 +233,19 @@ static void add_place(struct reader *r, struct hop_place **places, uint32_t *cou
         (*places)[(*count)++] = read_place(r);
 }
 
-/* Which of some names the next word is; else that is a failure. */
+/* Which of some names the next word is; else that is a failure. what: "an operator: ". */
 static unsigned read_choice(struct reader *r, const char *(*name)(const void *, uint32_t), unsigned count,
-                            const char *expected)
+                            const char *what)
 {
+    char expected[128];
+    size_t used = (size_t)snprintf(expected, sizeof expected, "%s", what);
     unsigned i = 0;
-    while (i < count && !next_is(r, name(NULL, i)))
-        i++;
+    for (; i < count && !next_is(r, name(NULL, i)) && used < sizeof expected; i++)
+        used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%s",
+                                 i == 0          ? ""
+                                 : i + 1 < count ? ", "
+                                                 : " or ",
+                                 name(NULL, i));
     if (i < count)
         r->next++;
     else
@@ -249,10 +255,8 @@ static unsigned read_choice(struct reader *r, const char *(*name)(const void *, 
 
 static void read_reduce(struct reader *r, struct hop_op *op)
 {
-    op->reduce =
-        (enum hop_reduce)read_choice(r, hop_reduce_listed, HOP_REDUCE_COUNT, "an operator: sum, prod, min or max");
-    op->type =
-        (enum hop_type)read_choice(r, hop_type_listed, HOP_TYPE_COUNT, "a type: f64, f32, f16, bf16, i32 or i64");
+    op->reduce = (enum hop_reduce)read_choice(r, hop_reduce_listed, HOP_REDUCE_COUNT, "an operator: ");
+    op->type = (enum hop_type)read_choice(r, hop_type_listed, HOP_TYPE_COUNT, "a type: ");
     while (peek(r) && !next_is(r, "->"))
         add_place(r, &r->inputs, &op->input_count);
     op->inputs = r->inputs;
@@ -269,7 +273,7 @@ static void read_via(struct reader *r, struct hop_op *op)
         r->next--;
         unexpected(r, "via only with a transfer");
     }
-    op->via = (enum hop_via)read_choice(r, hop_via_listed, HOP_VIA_AUTO + 1, "p2p, staged or auto");
+    op->via = (enum hop_via)read_choice(r, hop_via_listed, HOP_VIA_AUTO + 1, "");
     const struct word *size = peek(r);
     if (!size || is_keyword(size) || is_numbered(size))
         return;

@@ -56,7 +56,7 @@ static void what_was_made_says_what_it_is(void **unused)
             uint32_t ranks = 1 + (uint32_t)random_below(3);
             const struct hop_collective_options options = {.kind = (enum hop_collective_kind)kind,
                                                            .bytes = bytes[random_below(6)],
-                                                           .reduce = (enum hop_reduce)random_below(HOP_REDUCE_COUNT),
+                                                           .reduce = (enum hop_reduce)random_below(HOP_REDUCE_AND),
                                                            .type = (enum hop_type)random_below(HOP_TYPE_COUNT),
                                                            .root = rooted ? (uint32_t)random_below(ranks) : 0,
                                                            .in_place = random_below(2)};

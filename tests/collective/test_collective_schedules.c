@@ -639,7 +639,7 @@ static void check_algorithm(enum hop_collective_kind kind, const char *algorithm
                                    .root = random_below(n),
                                    .count = counts[c],
                                    .type = types[random_below(HOP_COUNT(types))],
-                                   .reduce = (enum hop_reduce)random_below(HOP_REDUCE_COUNT),
+                                   .reduce = (enum hop_reduce)random_below(HOP_REDUCE_AND),
                                    .in_place = random_below(2)};
                 check_one(w, algorithm, segment, placement);
             }

@@ -89,13 +89,46 @@ static union element load(const void *array, enum hop_type type, uint64_t index)
      : reduce == HOP_REDUCE_MIN  ? ((b) < (a) ? (b) : (a))                                                             \
                                  : ((b) > (a) ? (b) : (a)))
 
-static int64_t join_i64(enum hop_reduce reduce, int64_t a, int64_t b)
+static bool is_signed(enum hop_type type)
 {
-    if (reduce == HOP_REDUCE_SUM)
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    if (reduce == HOP_REDUCE_PROD)
-        return (int64_t)((uint64_t)a * (uint64_t)b);
+    return type == HOP_TYPE_I8 || type == HOP_TYPE_I16 || type == HOP_TYPE_I32 || type == HOP_TYPE_I64;
+}
+
+/* All in 64 bits, of which those of the element are kept. */
+static uint64_t widened(enum hop_type type, union element e)
+{
+    int shift = 64 - 8 * (int)hop_type_bytes(type);
+    return is_signed(type) ? (uint64_t)((int64_t)(e.u64 << shift) >> shift) : e.u64 << shift >> shift;
+}
+
+static uint64_t join_whole(enum hop_reduce reduce, enum hop_type type, uint64_t a, uint64_t b)
+{
+    switch (reduce) {
+    case HOP_REDUCE_SUM:
+        return a + b;
+    case HOP_REDUCE_PROD:
+        return a * b;
+    case HOP_REDUCE_AND:
+        return a & b;
+    case HOP_REDUCE_OR:
+        return a | b;
+    case HOP_REDUCE_XOR:
+        return a ^ b;
+    default:
+        break;
+    }
+    if (is_signed(type))
+        return (uint64_t)JOIN((int64_t)a, (int64_t)b);
     return JOIN(a, b);
+}
+
+static union element define_whole(const struct hop_reduction *r, uint64_t index)
+{
+    union element value = {.u64 = widened(r->type, load(r->inputs[0], r->type, index))}, kept = {.u64 = 0};
+    for (uint32_t i = 1; i < r->input_count; i++)
+        value.u64 = join_whole(r->reduce, r->type, value.u64, widened(r->type, load(r->inputs[i], r->type, index)));
+    memcpy(&kept, &value, hop_type_bytes(r->type));
+    return kept;
 }
 
 static union element define_half(const struct hop_reduction *r, const struct halves *h, uint64_t index)
@@ -117,17 +150,15 @@ static union element define(const struct hop_reduction *r, uint64_t index)
     const enum hop_reduce reduce = r->reduce;
     if (r->type == HOP_TYPE_F16 || r->type == HOP_TYPE_BF16)
         return define_half(r, r->type == HOP_TYPE_F16 ? &f16 : &bf16, index);
+    if (hop_type_is_whole(r->type))
+        return define_whole(r, index);
     union element value = load(r->inputs[0], r->type, index);
     for (uint32_t i = 1; i < r->input_count; i++) {
         union element next = load(r->inputs[i], r->type, index);
         if (r->type == HOP_TYPE_F64)
             value.f64 = JOIN(value.f64, next.f64);
-        else if (r->type == HOP_TYPE_F32)
-            value.f32 = JOIN(value.f32, next.f32);
-        else if (r->type == HOP_TYPE_I32)
-            value.i32 = (int32_t)join_i64(reduce, value.i32, next.i32);
         else
-            value.i64 = join_i64(reduce, value.i64, next.i64);
+            value.f32 = JOIN(value.f32, next.f32);
     }
     return value;
 }
@@ -182,7 +213,7 @@ static union element draw(enum hop_type type)
     union element e = {.u64 = random_bits()};
     int small = (int)random_below(2001) - 1000;
     uint32_t kind = random_below(8);
-    if (type == HOP_TYPE_I32 || type == HOP_TYPE_I64) {
+    if (hop_type_is_whole(type)) {
         if (kind < 3)
             e.i64 = small;
         return e;
@@ -307,7 +338,7 @@ static void every_operator_type_and_shape_gives_the_bits_of_the_definition(void 
         for (size_t c = 0; c < HOP_COUNT(counts); c++) {
             draw_arrays((enum hop_type)type, counts[c]);
             for (int reduce = 0; reduce < HOP_REDUCE_COUNT; reduce++) {
-                for (uint32_t inputs = 1; inputs <= MOST_INPUTS; inputs++) {
+                for (uint32_t inputs = 1; hop_reduce_suits(reduce, type) && inputs <= MOST_INPUTS; inputs++) {
                     for (uint32_t outputs = 1; outputs <= MOST_OUTPUTS; outputs++)
                         check_shape((enum hop_reduce)reduce, (enum hop_type)type, counts[c], inputs, outputs);
                 }
@@ -374,6 +405,14 @@ static void integers_wrap_and_the_earlier_of_equals_stays(void **state)
     (void)state;
     three(HOP_REDUCE_SUM, HOP_TYPE_I32, 0x7fffffff, 1, 0, 0x80000000);
     three(HOP_REDUCE_PROD, HOP_TYPE_I32, 0x10001, 0x10001, 1, 0x20001);
+    three(HOP_REDUCE_SUM, HOP_TYPE_I8, 0x7f, 1, 0, 0x80);
+    three(HOP_REDUCE_PROD, HOP_TYPE_U16, 0xffff, 0xffff, 1, 1);
+    three(HOP_REDUCE_MIN, HOP_TYPE_I8, 0x7f, 0x80, 0, 0x80);
+    three(HOP_REDUCE_MIN, HOP_TYPE_U8, 0x7f, 0x80, 1, 1);
+    three(HOP_REDUCE_MAX, HOP_TYPE_U64, 1, UINT64_MAX, 2, UINT64_MAX);
+    three(HOP_REDUCE_AND, HOP_TYPE_I32, 0xff00ff00, 0x0ff00ff0, 0xffffffff, 0x0f000f00);
+    three(HOP_REDUCE_OR, HOP_TYPE_U16, 0x0101, 0x1010, 0, 0x1111);
+    three(HOP_REDUCE_XOR, HOP_TYPE_I64, 0x0f, 0xf0, 0xff, 0);
     three(HOP_REDUCE_SUM, HOP_TYPE_I64, INT64_MAX, 2, 0, (uint64_t)INT64_MAX + 2);
     three(HOP_REDUCE_PROD, HOP_TYPE_I64, 0x100000001, 0x100000001, 1, 0x200000001);
     three(HOP_REDUCE_PROD, HOP_TYPE_I64, (uint64_t)-3, (uint64_t)-5, (uint64_t)-7, (uint64_t)-105);

@@ -1178,7 +1178,7 @@ API int cuModuleGetFunction(struct hop_gpu_function **function, struct hop_gpu_m
     while (place < known && functions[place].kernel != kernel)
         place++;
     if (place == known) {
-        unsigned element = strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : 2;
+        unsigned element = strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : strstr(type, "16") ? 2 : 1;
         functions[known++] = (struct hop_gpu_function){kernel, element};
         while (is_working(current())) /* loading a kernel waits for the context */
             (void)pthread_cond_wait(&changed, &mutex);

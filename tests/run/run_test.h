@@ -208,7 +208,17 @@ static inline void put_number(enum hop_type type, int64_t value, unsigned char *
         memcpy(at, &half, sizeof half);
         break;
     case HOP_TYPE_I32:
+    case HOP_TYPE_U32:
         memcpy(at, &i32, sizeof i32);
+        break;
+    case HOP_TYPE_I16:
+    case HOP_TYPE_U16:
+        half = (uint16_t)i32;
+        memcpy(at, &half, sizeof half);
+        break;
+    case HOP_TYPE_I8:
+    case HOP_TYPE_U8:
+        *at = (unsigned char)i32;
         break;
     default:
         memcpy(at, &value, sizeof value);
@@ -216,14 +226,25 @@ static inline void put_number(enum hop_type type, int64_t value, unsigned char *
     }
 }
 
+static inline bool has_sign(enum hop_type type)
+{
+    return type != HOP_TYPE_U8 && type != HOP_TYPE_U16 && type != HOP_TYPE_U32 && type != HOP_TYPE_U64;
+}
+
+/* The turn-th operator that the type has. */
+static inline enum hop_reduce operator_for(enum hop_type type, uint32_t turn)
+{
+    return (enum hop_reduce)(turn % (uint32_t)(hop_type_is_whole(type) ? HOP_REDUCE_COUNT : HOP_REDUCE_AND));
+}
+
 /* Element i of what a rank puts in. Any number of a whole type; of reals -8 to 8, to be multiplied 1 or 2. */
 static inline int64_t drawn(const struct wanted *w, uint64_t seed, uint32_t rank, uint64_t i)
 {
     uint64_t random = scramble(scramble(seed * 64 + rank) + i);
-    if (w->type == HOP_TYPE_I64)
-        return (int64_t)random;
-    if (w->type == HOP_TYPE_I32)
-        return (int32_t)random;
+    if (hop_type_is_whole(w->type)) {
+        unsigned shift = 64 - 8 * (unsigned)hop_type_bytes(w->type);
+        return has_sign(w->type) ? (int64_t)(random << shift) >> shift : (int64_t)(random << shift >> shift);
+    }
     return w->reduce == HOP_REDUCE_PROD ? 1 + (int64_t)(random & 1) : (int64_t)(random % 17) - 8;
 }
 
@@ -236,7 +257,13 @@ static inline int64_t combined(const struct wanted *w, uint64_t seed, uint64_t i
             sum = (int64_t)((uint64_t)sum + (uint64_t)more);
         else if (w->reduce == HOP_REDUCE_PROD)
             sum = (int64_t)((uint64_t)sum * (uint64_t)more);
-        else if (w->reduce == HOP_REDUCE_MIN ? more < sum : more > sum)
+        else if (w->reduce == HOP_REDUCE_AND)
+            sum &= more;
+        else if (w->reduce == HOP_REDUCE_OR)
+            sum |= more;
+        else if (w->reduce == HOP_REDUCE_XOR)
+            sum ^= more;
+        else if ((has_sign(w->type) ? more < sum : (uint64_t)more < (uint64_t)sum) == (w->reduce == HOP_REDUCE_MIN))
             sum = more;
     }
     return sum;

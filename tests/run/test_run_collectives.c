@@ -83,13 +83,13 @@ static void add_all(struct many *many, uint32_t n, bool every_type)
         for (size_t a = 0; algorithm_at((enum hop_collective_kind)kind, a, algorithm); a++) {
             struct wanted w = {.kind = (enum hop_collective_kind)kind, .n = n};
             bool every = every_type && is_listed(w.kind, a); /* hierarchies consist of those */
-            uint32_t ways = !every ? 2 : reduces(&w) ? HOP_REDUCE_COUNT * HOP_TYPE_COUNT : HOP_TYPE_COUNT;
+            uint32_t ways = !every ? 2 : reduces(&w) ? 2 * HOP_TYPE_COUNT : HOP_TYPE_COUNT;
             for (uint32_t way = 0; way < ways; way++, turn++) {
                 const uint64_t counts[] = {3 * n + 1, 1, 257, 0, n, n - 1, 64};
                 w.count = counts[turn % 7];
                 w.root = turn % n;
                 w.type = (enum hop_type)(every ? way % HOP_TYPE_COUNT : turn % HOP_TYPE_COUNT);
-                w.reduce = (enum hop_reduce)(every && reduces(&w) ? way / HOP_TYPE_COUNT : turn % HOP_REDUCE_COUNT);
+                w.reduce = operator_for(w.type, turn);
                 w.in_place = turn / 2 % 2;
                 add(many, w, algorithm, turn % 3 ? 0 : 40, turn / 3 % PLACEMENTS,
                     (struct hop_program_options){.pipelined = turn % 2});

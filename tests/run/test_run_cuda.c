@@ -212,7 +212,7 @@ static struct many *all_algorithms(uint32_t n, const char *device, uint32_t plac
                                    .root = turn % n,
                                    .count = sizes[turn % 6],
                                    .type = (enum hop_type)(turn % HOP_TYPE_COUNT),
-                                   .reduce = (enum hop_reduce)(turn / 2 % HOP_REDUCE_COUNT),
+                                   .reduce = operator_for((enum hop_type)(turn % HOP_TYPE_COUNT), turn / 2),
                                    .in_place = turn / 3 % 2};
                 add(many, w, algorithm, turn % 4 ? 0 : 40, placements == 1 ? 2 : turn % placements,
                     ways((enum hop_copies)(count > 1 ? copies : turn % (HOP_COPIES_DYNAMIC + 1)), turn / 2 % 2));

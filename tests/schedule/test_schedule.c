@@ -603,7 +603,7 @@ static struct hop_schedule *random_schedule(uint32_t count)
             op.packet_bytes = op.via != HOP_VIA_P2P && below(2) ? 1 + (random_bits() >> (5 + below(58))) : 0;
         } else if (op.kind == HOP_OP_REDUCE) {
             op.to = op.from;
-            op.reduce = (enum hop_reduce)below(HOP_REDUCE_COUNT);
+            op.reduce = (enum hop_reduce)below(HOP_REDUCE_AND);
             op.type = (enum hop_type)below(HOP_TYPE_COUNT);
             op.inputs = inputs;
             op.input_count = 1 + below(4);
