@@ -33,6 +33,8 @@ struct hop_active {
     struct hop_network *network;
     struct hop_router *router;
     struct hop_maxmin *maxmin; /* NULL: components */
+    bool *never;               /* per directed link: see leave_out */
+    uint32_t *way;             /* links that a route might fill */
     struct travelled *routes;
     uint32_t route_count;
     struct list *lists; /* per directed link */
@@ -54,6 +56,47 @@ static bool all_fair(const struct hop_network *network)
     return true;
 }
 
+static double capacity_of(const struct hop_active *a, uint32_t directed)
+{
+    const struct hop_links *links =
+        &a->network->domains[hop_topology_link_domain(a->network->topology, directed / 2)].links;
+    return links->capacity_Bps[links->local[directed]];
+}
+
+/* The link that all routes over one have beside it, so far: 0: there was no route; HOP_NONE: there is no such link. */
+static void meet_beside(uint32_t *beside, uint32_t link)
+{
+    *beside = *beside == 0 || *beside == link + 1 ? link + 1 : HOP_NONE;
+}
+
+/* A link need not be looked at if all routes over it go on to, or come from, one link that is no wider: that one is full before. Of
+ * equally wide ones the last is kept. */
+static bool leave_out(struct hop_active *a)
+{
+    uint32_t *next = calloc(2 * (size_t)a->link_count + 1, sizeof *next), *before = next + a->link_count, longest = 0;
+    a->never = hop_arena_alloc(&a->arena, (a->link_count + 1) * sizeof *a->never);
+    for (uint32_t r = 0; next && r < hop_router_count(a->router); r++) {
+        const struct hop_route *way = hop_router_route(a->router, r);
+        longest = longest > way->link_count ? longest : way->link_count;
+        for (uint32_t i = 0; i < way->link_count; i++) {
+            meet_beside(&next[way->links[i]], i + 1 < way->link_count ? way->links[i + 1] : HOP_NONE - 1);
+            meet_beside(&before[way->links[i]], i > 0 ? way->links[i - 1] : HOP_NONE - 1);
+        }
+    }
+    a->way = hop_arena_alloc(&a->arena, (longest + 1) * sizeof *a->way);
+    bool fine = next && a->never && a->way;
+    for (uint32_t l = 0; fine && l < a->link_count; l++) {
+        uint32_t to = next[l], from = before[l];
+        if (to && to != HOP_NONE && capacity_of(a, to - 1) <= capacity_of(a, l))
+            a->never[l] = true;
+        else if (from && from != HOP_NONE)
+            a->never[l] = capacity_of(a, from - 1) < capacity_of(a, l) ||
+                          (capacity_of(a, from - 1) == capacity_of(a, l) && next[from - 1] != l + 1);
+    }
+    free(next);
+    return fine;
+}
+
 enum hop_status hop_active_create(struct hop_network *network, struct hop_active **active, struct hop_diag *diag)
 {
     struct hop_active *made = calloc(1, sizeof *made);
@@ -67,7 +110,7 @@ enum hop_status hop_active_create(struct hop_network *network, struct hop_active
         made->maxmin = hop_network_make_maxmin(network, &made->arena);
     else
         made->lists = hop_arena_alloc(&made->arena, ((size_t)made->link_count + 1) * sizeof *made->lists);
-    if (fair ? !made->maxmin : !made->lists) {
+    if (fair ? !made->maxmin || !leave_out(made) : !made->lists) {
         hop_active_destroy(made);
         return hop_fail_memory(diag);
     }
@@ -130,9 +173,13 @@ enum hop_status hop_active_set(struct hop_active *a, uint32_t route, uint32_t co
 {
     if (a->maxmin) {
         const struct hop_route *way = hop_router_route(a->router, route);
-        return hop_maxmin_set(a->maxmin, route, count, way->links, way->link_count, way->ceiling_Bps)
-                   ? HOP_OK
-                   : hop_fail_memory(diag);
+        uint32_t links = 0;
+        for (uint32_t i = 0; i < way->link_count; i++) {
+            if (!a->never[way->links[i]])
+                a->way[links++] = way->links[i];
+        }
+        return hop_maxmin_set(a->maxmin, route, count, a->way, links, way->ceiling_Bps) ? HOP_OK
+                                                                                        : hop_fail_memory(diag);
     }
     if (!reserve(a, route) || !HOP_GROW(&a->arena, a->pending, a->pending_count + 1))
         return hop_fail_memory(diag);

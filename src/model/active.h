@@ -12,7 +12,7 @@
 
 struct hop_active;
 
-/* An empty set. The network must outlive it. */
+/* An empty set, of routes that the network's router knows by now. The network must outlive it. */
 enum hop_status hop_active_create(struct hop_network *network, struct hop_active **active, struct hop_diag *diag);
 void hop_active_destroy(struct hop_active *active); /* NULL is allowed */
 

@@ -122,6 +122,11 @@ static void begin(struct world *w, struct hop_topology *topology, const char *mo
     CHECK(hop_network_create(topology, model, &w->network, D));
     CHECK(hop_network_create(topology, model, &w->whole, D));
     hop_network_remember(w->whole, 0);
+    for (uint32_t i = 0; i < w->device_count * w->device_count; i++) {
+        uint32_t from = w->devices[i / w->device_count], to = w->devices[i % w->device_count], route;
+        if (from != to)
+            CHECK(hop_router_find(hop_network_router(w->network), from, to, &route, D));
+    }
     CHECK(hop_active_create(w->network, &w->active, D));
 }
 
