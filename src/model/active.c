@@ -40,8 +40,7 @@ struct hop_active {
     struct list *lists; /* per directed link */
     uint32_t *places, place_count;
     uint32_t *pending, pending_count;
-    struct hop_maxmin_change *changes;
-    uint32_t change_count;
+    uint32_t *changed, changed_count; /* routes */
     uint32_t *found; /* routes of a component */
     struct hop_flow *flows;
     uint32_t link_count, walk;
@@ -237,7 +236,7 @@ static bool walk_from(struct hop_active *a, uint32_t link, uint32_t *count)
 static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop_diag *diag)
 {
     const struct hop_share *shares;
-    if (!HOP_GROW(&a->arena, a->flows, count) || !HOP_GROW(&a->arena, a->changes, a->change_count + count))
+    if (!HOP_GROW(&a->arena, a->flows, count) || !HOP_GROW(&a->arena, a->changed, a->changed_count + count))
         return hop_fail_memory(diag);
     qsort(a->found, count, sizeof *a->found, hop_ascending_u32);
     for (uint32_t i = 0; i < count; i++)
@@ -251,18 +250,17 @@ static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop
             t->share.blocker == share.blocker)
             continue;
         t->share = share;
-        a->changes[a->change_count++] = (struct hop_maxmin_change){share.rate_Bps, a->found[i]};
+        a->changed[a->changed_count++] = a->found[i];
     }
     return status;
 }
 
-enum hop_status hop_active_settle(struct hop_active *a, const struct hop_maxmin_change **changes, uint32_t *change_count,
-                                  struct hop_diag *diag)
+enum hop_status hop_active_settle(struct hop_active *a, struct hop_maxmin_changes *changes, struct hop_diag *diag)
 {
     if (a->maxmin)
-        return hop_maxmin_settle(a->maxmin, changes, change_count) ? HOP_OK : hop_fail_memory(diag);
+        return hop_maxmin_settle(a->maxmin, changes) ? HOP_OK : hop_fail_memory(diag);
     a->walk++;
-    a->change_count = 0;
+    a->changed_count = 0;
     for (uint32_t p = 0; p < a->pending_count; p++) {
         uint32_t route = a->pending[p], count;
         const struct hop_route *way = hop_router_route(a->router, route);
@@ -278,8 +276,7 @@ enum hop_status hop_active_settle(struct hop_active *a, const struct hop_maxmin_
         }
     }
     a->pending_count = 0;
-    *changes = a->changes;
-    *change_count = a->change_count;
+    *changes = (struct hop_maxmin_changes){.flows = a->changed, .flow_count = a->changed_count};
     return HOP_OK;
 }
 
@@ -293,4 +290,19 @@ struct hop_share hop_active_share(const struct hop_active *a, uint32_t route)
     if (!a->maxmin)
         return a->routes[route].share;
     return hop_maxmin_share(a->maxmin, route);
+}
+
+uint32_t hop_active_holder(const struct hop_active *a, uint32_t route)
+{
+    return a->maxmin ? hop_maxmin_bottleneck(a->maxmin, route) : HOP_NONE;
+}
+
+double hop_active_level(const struct hop_active *a, uint32_t link)
+{
+    return hop_maxmin_level(a->maxmin, link);
+}
+
+uint32_t hop_active_held(const struct hop_active *a, uint32_t link, uint32_t i)
+{
+    return hop_maxmin_held(a->maxmin, link, i);
 }

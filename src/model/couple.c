@@ -243,8 +243,7 @@ struct hop_maxmin *hop_network_make_maxmin(const struct hop_network *network, st
 
 static bool fill(struct hop_network *network, const struct hop_flow *flows, uint32_t count, struct hop_share *shares)
 {
-    const struct hop_maxmin_change *changes;
-    uint32_t change_count;
+    struct hop_maxmin_changes changes;
     if (!network->joint)
         network->joint = hop_network_make_maxmin(network, &network->arena);
     if (!network->joint)
@@ -254,7 +253,7 @@ static bool fill(struct hop_network *network, const struct hop_flow *flows, uint
         if (!hop_maxmin_set(network->joint, f, flows[f].count, way->links, way->link_count, way->ceiling_Bps))
             return false;
     }
-    if (!hop_maxmin_settle(network->joint, &changes, &change_count))
+    if (!hop_maxmin_settle(network->joint, &changes))
         return false;
     for (uint32_t f = 0; f < count; f++)
         shares[f] = hop_maxmin_share(network->joint, f);

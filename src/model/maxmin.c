@@ -31,13 +31,12 @@
 
 #include "base/heap.h"
 
-enum { SWEEP_STEPS = 16, LINE = 64, INLINE = 4, MORE = 255 };
+enum { SWEEP_STEPS = 16, INLINE = 3 };
 
 enum flow_state { IDLE, HELD, OPEN };
 
 /* A flow that a link holds has the link's level for a rate. */
 struct flow {
-    double was_Bps;     /* when the sweep began */
     double ceiling_Bps; /* also its rate if no link holds it */
     uint32_t count, wanted;
     uint32_t bottleneck;
@@ -48,52 +47,62 @@ struct flow {
     bool pending; /* wanted differs from count, perhaps */
 };
 
-/* A flow on a link, in the link's list, with all that the link's level needs to move: flows lie anywhere in memory. */
+/* A flow on a link, in the link's list. */
 struct entry {
     uint32_t flow;
     uint32_t way; /* which of ways[] and places[] this is */
+};
+
+/* A flow that the link holds, with all that the link's level needs to move: flows lie anywhere in memory. */
+struct held {
+    uint32_t other[INLINE]; /* links; what is left over is the idle link; other[0] is HOP_NONE: too many, see ways[] */
     uint32_t count;
-    uint8_t others; /* links; MORE: see ways[] */
-    bool capped;    /* there is a ceiling */
-    uint32_t other[INLINE];
 };
 
-/* A cache line: the sweep goes through links in no order. */
+/* What a sweep reads and writes most. */
 struct link {
-    _Alignas(LINE) double capacity_Bps;
-    double fixed_Bps, level_Bps, key;
-    double held, open; /* how many flows */
-    double most_Bps;   /* no flow that others hold has more */
-    uint32_t queued;   /* position in the queue plus one, 0: not there */
-    uint32_t sweep;    /* in which its level last changed */
+    double room_Bps; /* its capacity less what flows have that others hold */
+    double rising;   /* how many flows it holds or are open */
+    double key;      /* in the queue; INFINITY: not there */
+    double most_Bps; /* no flow that others hold has more */
 };
 
-/* The flows on a link. */
+/* The rest of it, and the flows on it. */
 struct list {
     struct entry *entries; /* [0 .. held): the flows that it holds */
-    uint32_t held, count;
-    double was_Bps; /* level when the sweep began that changed it */
+    struct held *flows;    /* [0 .. held): the same */
+    uint32_t *holders;     /* of all flows: a link, the idle link: open, HOP_NONE: its ceiling */
+    uint32_t held, count;  /* entries */
+    uint32_t queued;       /* position in the queue plus one */
+    uint32_t sweep;        /* in which its level last changed */
+    double capacity_Bps;
+    double open;  /* how many flows */
+    bool capped;  /* there was a flow with a ceiling */
+    bool several; /* there was a flow that stands for several */
 };
 
-_Static_assert(sizeof(struct link) == LINE, "a cache line");
+struct waiting {
+    double key;
+    uint32_t link;
+};
 
 struct hop_maxmin {
     struct hop_arena *arena;
     double slack;
     struct link *links;
-    struct list *lists; /* per link */
-    uint32_t link_count;
+    double *levels_Bps; /* per link */
+    struct list *lists;
+    uint32_t link_count; /* and behind them the idle link, of which nothing changes */
     struct flow *flows;
     uint32_t flow_count;
     uint32_t *ways;   /* links of all flows */
     uint32_t *places; /* where the flow stands in the list of that link */
     uint32_t way_count;
-    uint32_t *queue; /* links, a binary heap by key */
+    struct waiting *queue; /* links, a heap by key */
     uint32_t queue_length;
     uint32_t *pending, pending_count;
     uint32_t *noted, noted_count;       /* flows that were opened; room for all */
     uint32_t *levelled, levelled_count; /* links whose level changed */
-    struct hop_maxmin_change *changes;  /* room for all */
     uint32_t sweep;
 };
 
@@ -102,20 +111,23 @@ struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity
 {
     struct hop_maxmin *m = hop_arena_alloc(arena, sizeof *m);
     size_t count = (size_t)link_count + 1;
-    unsigned char *room = hop_arena_alloc(arena, count * sizeof *m->links + LINE);
-    if (!m || !room)
+    if (!m)
         return NULL;
     m->arena = arena;
     m->link_count = link_count;
     m->slack = slack;
-    m->links = (struct link *)(room + LINE - (uintptr_t)room % LINE);
+    m->links = hop_arena_alloc(arena, count * sizeof *m->links);
     m->queue = hop_arena_alloc(arena, count * sizeof *m->queue);
     m->levelled = hop_arena_alloc(arena, count * sizeof *m->levelled);
     m->lists = hop_arena_alloc(arena, count * sizeof *m->lists);
+    m->levels_Bps = hop_arena_alloc(arena, count * sizeof *m->levels_Bps);
     if (arena->failed)
         return NULL;
-    for (uint32_t l = 0; l < link_count; l++)
-        m->links[l] = (struct link){.capacity_Bps = capacity_Bps[l]};
+    for (uint32_t l = 0; l < link_count; l++) {
+        m->lists[l].capacity_Bps = capacity_Bps[l];
+        m->links[l] = (struct link){.room_Bps = capacity_Bps[l], .key = INFINITY};
+    }
+    m->links[link_count] = (struct link){.room_Bps = INFINITY, .key = 0};
     return m;
 }
 
@@ -123,12 +135,22 @@ static inline double rate_of(const struct hop_maxmin *m, const struct flow *flow
 {
     if (flow->state != HELD)
         return 0;
-    return flow->bottleneck == HOP_NONE ? flow->ceiling_Bps : m->links[flow->bottleneck].level_Bps;
+    return flow->bottleneck == HOP_NONE ? flow->ceiling_Bps : m->levels_Bps[flow->bottleneck];
 }
 
 double hop_maxmin_rate(const struct hop_maxmin *m, uint32_t flow)
 {
     return rate_of(m, &m->flows[flow]);
+}
+
+double hop_maxmin_level(const struct hop_maxmin *m, uint32_t link)
+{
+    return m->levels_Bps[link];
+}
+
+uint32_t hop_maxmin_held(const struct hop_maxmin *m, uint32_t link, uint32_t i)
+{
+    return i < m->lists[link].held ? m->lists[link].entries[i].flow : HOP_NONE;
 }
 
 uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *m, uint32_t flow)
@@ -155,53 +177,49 @@ struct hop_share hop_maxmin_share(const struct hop_maxmin *m, uint32_t flow)
 
 /* ---- the queue ---- */
 
-static void place(struct hop_maxmin *m, uint32_t at, uint32_t link)
+static void place(struct hop_maxmin *m, uint32_t at, struct waiting waiting)
 {
-    m->queue[at] = link;
-    m->links[link].queued = at + 1;
+    m->queue[at] = waiting;
+    m->lists[waiting.link].queued = at + 1;
 }
 
-#define KEY_BEFORE(m, a, b) ((m)->links[a].key < (m)->links[b].key)
-#define PLACE(m, heap, at, link) place(m, at, link)
-HOP_HEAP(queue, 2, struct hop_maxmin *, uint32_t, KEY_BEFORE, PLACE);
+#define KEY_BEFORE(m, a, b) ((a).key < (b).key)
+#define PLACE(m, heap, at, waiting) place(m, at, waiting)
+HOP_HEAP(queue, 4, struct hop_maxmin *, struct waiting, KEY_BEFORE, PLACE);
 
 static void drop(struct hop_maxmin *m, uint32_t index)
 {
-    uint32_t at = m->links[index].queued - 1, last = m->queue[--m->queue_length];
-    m->links[index].queued = 0;
-    if (last == index)
+    uint32_t at = m->lists[index].queued - 1;
+    struct waiting last = m->queue[--m->queue_length];
+    m->links[index].key = INFINITY;
+    if (last.link == index)
         return;
     queue_up(m, m->queue, at, last);
-    queue_down(m, m->queue, m->queue_length, m->links[last].queued - 1, last);
+    queue_down(m, m->queue, m->queue_length, m->lists[last.link].queued - 1, last);
 }
 
 /* The level that the link would have now. */
 static inline double level_of(const struct link *link)
 {
-    double flows = link->held + link->open;
-    return flows > 0 ? hop_max(0, link->capacity_Bps - link->fixed_Bps) / flows : INFINITY;
+    return link->rising > 0 ? hop_max(0, link->room_Bps) / link->rising : INFINITY;
 }
 
-static inline double key_of(const struct link *link)
+static inline double key_of(const struct hop_maxmin *m, uint32_t index)
 {
-    double level = level_of(link);
-    return link->held > 0 && link->level_Bps < level ? link->level_Bps : level;
+    double level = level_of(&m->links[index]);
+    return m->lists[index].held > 0 && m->levels_Bps[index] < level ? m->levels_Bps[index] : level;
 }
 
 /* Something is new on the link. A key that rose is put right when the link comes first. */
-static inline void touch(struct hop_maxmin *m, uint32_t index)
+static void touch(struct hop_maxmin *m, uint32_t index)
 {
     struct link *link = &m->links[index];
-    double key = key_of(link);
-    if (link->queued) {
-        if (key < link->key) {
-            link->key = key;
-            queue_up(m, m->queue, link->queued - 1, index);
-        }
-    } else if (key < INFINITY) {
-        link->key = key;
-        queue_up(m, m->queue, m->queue_length++, index);
-    }
+    double key = key_of(m, index);
+    if (key >= link->key)
+        return;
+    uint32_t at = link->key == INFINITY ? m->queue_length++ : m->lists[index].queued - 1;
+    link->key = key;
+    queue_up(m, m->queue, at, (struct waiting){key, index});
 }
 
 /* ---- flows ---- */
@@ -209,12 +227,37 @@ static inline void touch(struct hop_maxmin *m, uint32_t index)
 /* Exchanges a flow's entry (of ways[way]) with the one at `to`. */
 static inline void swap_entry(struct hop_maxmin *m, struct list *list, uint32_t way, uint32_t to)
 {
-    uint32_t from = m->places[way];
+    uint32_t from = m->places[way], holder = list->holders[to];
     struct entry other = list->entries[to];
     list->entries[to] = list->entries[from];
     list->entries[from] = other;
+    list->holders[to] = list->holders[from];
+    list->holders[from] = holder;
     m->places[way] = to;
     m->places[other.way] = from;
+}
+
+/* The flow of ways[way] is one of those that this link holds from now on; or it is the last time. */
+static inline void take(struct hop_maxmin *m, struct list *list, const struct flow *flow, uint32_t way)
+{
+    uint32_t at = list->held++, other = 0;
+    struct held *held = &list->flows[at];
+    swap_entry(m, list, way, at);
+    held->count = flow->count;
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        if (e != way && other < INLINE)
+            held->other[other++] = m->ways[e];
+    }
+    for (; other < INLINE; other++)
+        held->other[other] = m->link_count;
+    if (flow->link_count > INLINE + 1)
+        held->other[0] = HOP_NONE;
+}
+
+static inline void release(struct hop_maxmin *m, struct list *list, uint32_t way)
+{
+    list->flows[m->places[way]] = list->flows[--list->held];
+    swap_entry(m, list, way, list->held);
 }
 
 static inline void note(struct hop_maxmin *m, uint32_t index)
@@ -223,21 +266,17 @@ static inline void note(struct hop_maxmin *m, uint32_t index)
     if (flow->sweep == m->sweep)
         return;
     flow->sweep = m->sweep;
-    flow->was_Bps = rate_of(m, flow);
-    if (flow->state == HELD && flow->bottleneck != HOP_NONE && m->links[flow->bottleneck].sweep == m->sweep)
-        flow->was_Bps = m->lists[flow->bottleneck].was_Bps; /* it has moved with the link's level */
     m->noted[m->noted_count++] = index; /* room for all flows is there */
 }
 
 static inline void set_level(struct hop_maxmin *m, uint32_t index, double level_Bps)
 {
-    struct link *link = &m->links[index];
-    if (link->sweep != m->sweep) {
-        link->sweep = m->sweep;
-        m->lists[index].was_Bps = link->level_Bps;
+    struct list *list = &m->lists[index];
+    if (list->sweep != m->sweep) {
+        list->sweep = m->sweep;
         m->levelled[m->levelled_count++] = index;
     }
-    link->level_Bps = level_Bps;
+    m->levels_Bps[index] = level_Bps;
 }
 
 /* Takes a flow's load off its links. */
@@ -246,14 +285,27 @@ static void lift(struct hop_maxmin *m, const struct flow *flow)
     double rate_Bps = rate_of(m, flow);
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         struct link *link = &m->links[m->ways[e]];
-        if (flow->state == OPEN) {
-            link->open -= flow->count;
-        } else if (m->ways[e] == flow->bottleneck) {
-            link->held -= flow->count;
-            struct list *list = &m->lists[m->ways[e]];
-            swap_entry(m, list, e, --list->held);
-        } else
-            link->fixed_Bps -= flow->count * rate_Bps;
+        if (flow->state == HELD && m->ways[e] != flow->bottleneck) {
+            link->room_Bps += flow->count * rate_Bps;
+            continue;
+        }
+        link->rising -= flow->count;
+        if (flow->state == OPEN)
+            m->lists[m->ways[e]].open -= flow->count;
+        else
+            release(m, &m->lists[m->ways[e]], e);
+    }
+}
+
+/* A flow that was lifted is open. */
+static inline void load(struct hop_maxmin *m, const struct flow *flow)
+{
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
+        struct list *list = &m->lists[m->ways[e]];
+        list->open += flow->count;
+        list->several = list->several || flow->count > 1;
+        list->holders[m->places[e]] = m->link_count;
+        m->links[m->ways[e]].rising += flow->count;
     }
 }
 
@@ -263,10 +315,9 @@ static void open_flow(struct hop_maxmin *m, uint32_t index)
     note(m, index);
     lift(m, flow);
     flow->state = OPEN;
-    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
-        m->links[m->ways[e]].open += flow->count;
+    load(m, flow);
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++)
         touch(m, m->ways[e]);
-    }
 }
 
 /* An open flow is held from now on. Its links are in the queue and their keys do not fall. */
@@ -277,60 +328,59 @@ static void hold(struct hop_maxmin *m, uint32_t index, double rate_Bps, uint32_t
     flow->bottleneck = bottleneck;
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         struct link *link = &m->links[m->ways[e]];
-        link->open -= flow->count;
+        struct list *list = &m->lists[m->ways[e]];
+        list->open -= flow->count;
+        list->holders[m->places[e]] = bottleneck;
         if (m->ways[e] == bottleneck) {
-            link->held += flow->count;
-            struct list *list = &m->lists[bottleneck];
-            swap_entry(m, list, e, list->held++);
+            take(m, list, flow, e);
         } else {
-            link->fixed_Bps += flow->count * rate_Bps;
+            link->rising -= flow->count;
+            link->room_Bps -= flow->count * rate_Bps;
             link->most_Bps = hop_max(link->most_Bps, rate_Bps);
         }
     }
 }
 
-/* The links of an entry's flow; the entry's own may be among them. */
-static inline const uint32_t *links_of(const struct hop_maxmin *m, const struct entry *entry, uint32_t *count)
+/* The other links of the i-th flow that a link holds; the link itself may be among them. */
+static inline const uint32_t *links_of(const struct hop_maxmin *m, const struct list *list, uint32_t i, uint32_t *count)
 {
-    if (entry->others != MORE) {
-        *count = entry->others;
-        return entry->other;
-    }
-    *count = m->flows[entry->flow].link_count;
-    return &m->ways[m->flows[entry->flow].first];
+    *count = INLINE;
+    if (list->flows[i].other[0] != HOP_NONE)
+        return list->flows[i].other;
+    const struct flow *flow = &m->flows[list->entries[i].flow];
+    *count = flow->link_count;
+    return &m->ways[flow->first];
 }
 
-/* A flow that its link holds moves with the link's level. */
-static inline void move(struct hop_maxmin *m, uint32_t index, const struct entry *entry, double from_Bps, double to_Bps)
+/* The i-th flow that a link holds moves with the link's level, together by more_Bps. */
+static inline void move(struct hop_maxmin *m, uint32_t index, uint32_t i, double more_Bps, double to_Bps)
 {
     uint32_t count;
-    const uint32_t *links = links_of(m, entry, &count);
-    double more = entry->count * (to_Bps - from_Bps);
-    for (uint32_t i = 0; i < count; i++) {
-        if (links[i] == index)
+    const uint32_t *links = links_of(m, &m->lists[index], i, &count);
+    for (uint32_t l = 0; l < count; l++) {
+        if (links[l] == index)
             continue;
-        struct link *link = &m->links[links[i]];
-        link->fixed_Bps += more;
+        struct link *link = &m->links[links[l]];
+        link->room_Bps -= more_Bps;
         link->most_Bps = hop_max(link->most_Bps, to_Bps);
-        touch(m, links[i]);
+        if (link->room_Bps < link->key * link->rising) /* its key falls; no number: nothing rises there */
+            touch(m, links[l]);
     }
 }
 
 /* ---- the sweep ---- */
 
-/* Whether all other links of a flow that its link holds leave it this higher rate. */
-static inline bool may_rise(const struct hop_maxmin *m, uint32_t index, const struct entry *entry, double from_Bps,
-                            double to_Bps)
+/* Whether all other links of the i-th flow that a link holds leave it this higher rate. */
+static inline bool may_rise(const struct hop_maxmin *m, uint32_t index, uint32_t i, double more_Bps, double to_Bps)
 {
     uint32_t count;
-    const uint32_t *links = links_of(m, entry, &count);
-    double more = entry->count * (to_Bps - from_Bps);
-    if (entry->capped && m->flows[entry->flow].ceiling_Bps < to_Bps)
+    const struct list *list = &m->lists[index];
+    const uint32_t *links = links_of(m, list, i, &count);
+    if (list->capped && m->flows[list->entries[i].flow].ceiling_Bps < to_Bps)
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct link *link = &m->links[links[i]];
-        if (links[i] != index &&
-            link->capacity_Bps - link->fixed_Bps - more < (link->held + link->open) * to_Bps)
+    for (uint32_t l = 0; l < count; l++) {
+        const struct link *link = &m->links[links[l]];
+        if (links[l] != index && link->room_Bps - more_Bps < link->rising * to_Bps)
             return false;
     }
     return true;
@@ -341,26 +391,29 @@ static inline bool may_rise(const struct hop_maxmin *m, uint32_t index, const st
 static void raise(struct hop_maxmin *m, uint32_t index, double level)
 {
     const struct list *list = &m->lists[index];
-    double old = m->links[index].level_Bps;
+    double old = m->levels_Bps[index];
     for (uint32_t i = list->held; i-- > 0;) { /* a flow that is opened changes places with the last */
-        const struct entry *entry = &list->entries[i];
-        if (may_rise(m, index, entry, old, level))
-            move(m, index, entry, old, level);
+        double more = list->flows[i].count * (level - old);
+        if (may_rise(m, index, i, more, level))
+            move(m, index, i, more, level);
         else
-            open_flow(m, entry->flow);
+            open_flow(m, list->entries[i].flow);
     }
     set_level(m, index, level);
 }
 
-/* Flows lie anywhere in memory: asks for those of entries first .. end - 1 at once, before they are gone through. */
-static inline void expect(const struct hop_maxmin *m, const struct list *list, uint32_t first, uint32_t end)
+/* What the flows that others hold have in sum, and the most that one of them has. */
+static double add_up(const struct hop_maxmin *m, const struct list *list, double *most_Bps)
 {
-#if defined(__GNUC__)
-    for (uint32_t i = end; i-- > first;)
-        __builtin_prefetch(&m->flows[list->entries[i].flow]);
-#else
-    (void)m, (void)list, (void)first, (void)end;
-#endif
+    double sum = 0, most = 0;
+    for (uint32_t i = list->held; i < list->count; i++) {
+        uint32_t holder = list->holders[i];
+        double rate_Bps = holder == HOP_NONE ? m->flows[list->entries[i].flow].ceiling_Bps : m->levels_Bps[holder];
+        sum += list->several ? m->flows[list->entries[i].flow].count * rate_Bps : rate_Bps;
+        most = hop_max(most, rate_Bps);
+    }
+    *most_Bps = most;
+    return sum;
 }
 
 /* Whether the link can take this level; if not, what stood in the way was put right. Adds the loads up afresh, so that rounding
@@ -370,42 +423,40 @@ static bool fits(struct hop_maxmin *m, uint32_t index, double level)
     struct link *link = &m->links[index];
     const struct list *list = &m->lists[index];
     bool fits = true;
-    double fixed = 0, most = 0;
-    if (link->open == 0 && link->most_Bps <= level * (1 + m->slack))
+    double limit = level * (1 + m->slack);
+    if (list->open == 0 && link->most_Bps <= limit)
         return true;
-    expect(m, list, list->held, list->count);
-    for (uint32_t i = list->count; i-- > list->held;) {
-        uint32_t f = list->entries[i].flow;
-        struct flow *flow = &m->flows[f];
-        if (flow->state == OPEN && flow->ceiling_Bps < level) {
-            hold(m, f, flow->ceiling_Bps, HOP_NONE);
-            fits = false;
-        } else if (flow->state == HELD && rate_of(m, flow) > level * (1 + m->slack)) {
-            open_flow(m, f);
+    double sum = add_up(m, list, &link->most_Bps);
+    if (link->most_Bps > limit || (list->open > 0 && list->capped)) {
+        for (uint32_t i = list->count; i-- > list->held;) {
+            uint32_t f = list->entries[i].flow;
+            const struct flow *flow = &m->flows[f];
+            if (flow->state == OPEN && flow->ceiling_Bps < level)
+                hold(m, f, flow->ceiling_Bps, HOP_NONE);
+            else if (flow->state == HELD && rate_of(m, flow) > limit)
+                open_flow(m, f);
+            else
+                continue;
             fits = false;
         }
-        if (flow->state == HELD) {
-            fixed += flow->count * rate_of(m, flow);
-            most = hop_max(most, rate_of(m, flow));
-        }
+        sum = add_up(m, list, &link->most_Bps);
     }
-    link->fixed_Bps = fixed;
-    link->most_Bps = most;
+    link->room_Bps = list->capacity_Bps - sum;
     return fits;
 }
 
 static void visit(struct hop_maxmin *m, uint32_t index)
 {
     struct link *link = &m->links[index];
-    double level = level_of(link), old = link->level_Bps;
+    double level = level_of(link), old = m->levels_Bps[index];
     bool stays = false;
-    if (link->held > 0) {
+    if (m->lists[index].held > 0) {
         if (level > old * (1 + m->slack)) {
             raise(m, index, level);
             return;
         }
         stays = level >= old * (1 - m->slack);
-        if (stays && link->open == 0 && link->most_Bps <= old * (1 + m->slack)) {
+        if (stays && m->lists[index].open == 0 && link->most_Bps <= old * (1 + m->slack)) {
             drop(m, index);
             return;
         }
@@ -415,13 +466,14 @@ static void visit(struct hop_maxmin *m, uint32_t index)
         return;
     const struct list *list = &m->lists[index];
     uint32_t before = list->held;
-    for (uint32_t i = before; link->open > 0 && i < list->count; i++) { /* a flow that is held changes places with the first */
-        if (m->flows[list->entries[i].flow].state == OPEN)
+    for (uint32_t i = before; list->open > 0 && i < list->count;
+         i++) { /* a flow that is held changes places with the first */
+        if (list->holders[i] == m->link_count)
             hold(m, list->entries[i].flow, level, index);
     }
     if (!stays) {
         for (uint32_t i = 0; i < before; i++)
-            move(m, index, &list->entries[i], old, level);
+            move(m, index, i, list->flows[i].count * (level - old), level);
         set_level(m, index, level);
     }
     drop(m, index);
@@ -431,17 +483,18 @@ static void visit(struct hop_maxmin *m, uint32_t index)
 static void start_over(struct hop_maxmin *m)
 {
     while (m->queue_length)
-        drop(m, m->queue[m->queue_length - 1]);
-    for (uint32_t l = 0; l < m->link_count; l++)
-        m->links[l].fixed_Bps = m->links[l].held = m->links[l].open = m->lists[l].held = 0;
+        drop(m, m->queue[m->queue_length - 1].link);
+    for (uint32_t l = 0; l < m->link_count; l++) {
+        m->links[l].room_Bps = m->lists[l].capacity_Bps;
+        m->links[l].rising = m->lists[l].open = m->lists[l].held = 0;
+    }
     for (uint32_t f = 0; f < m->flow_count; f++) {
         struct flow *flow = &m->flows[f];
         if (flow->count == 0)
             continue;
         note(m, f);
         flow->state = OPEN;
-        for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++)
-            m->links[m->ways[e]].open += flow->count;
+        load(m, flow);
     }
     for (uint32_t l = 0; l < m->link_count; l++)
         touch(m, l);
@@ -451,16 +504,16 @@ static void sweep(struct hop_maxmin *m)
 {
     uint64_t steps = 0, limit = (uint64_t)SWEEP_STEPS * (m->link_count + m->noted_count + 64);
     while (m->queue_length) {
-        uint32_t first = m->queue[0];
+        uint32_t first = m->queue[0].link;
         struct link *link = &m->links[first];
-        double key = key_of(link);
+        double key = key_of(m, first);
         if (++steps == limit)
             start_over(m);
         else if (key == INFINITY)
             drop(m, first);
         else if (key > link->key) {
             link->key = key;
-            queue_down(m, m->queue, m->queue_length, 0, first);
+            queue_down(m, m->queue, m->queue_length, 0, (struct waiting){key, first});
         } else
             visit(m, first);
     }
@@ -471,8 +524,7 @@ static void sweep(struct hop_maxmin *m)
 static bool define(struct hop_maxmin *m, uint32_t index, const uint32_t *links, uint32_t count, double ceiling_Bps)
 {
     if (!HOP_GROW(m->arena, m->flows, index + 1) || !HOP_GROW(m->arena, m->noted, index + 1) ||
-        !HOP_GROW(m->arena, m->changes, index + 1) || !HOP_GROW(m->arena, m->ways, m->way_count + count) ||
-        !HOP_GROW(m->arena, m->places, m->way_count + count))
+        !HOP_GROW(m->arena, m->ways, m->way_count + count) || !HOP_GROW(m->arena, m->places, m->way_count + count))
         return false;
     for (; m->flow_count <= index; m->flow_count++)
         m->flows[m->flow_count] = (struct flow){.bottleneck = HOP_NONE};
@@ -492,19 +544,12 @@ static bool join_links(struct hop_maxmin *m, uint32_t index)
     const struct flow *flow = &m->flows[index];
     for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
         struct list *list = &m->lists[m->ways[e]];
-        if (!HOP_GROW(m->arena, list->entries, list->count + 1))
+        if (!HOP_GROW(m->arena, list->entries, list->count + 1) || !HOP_GROW(m->arena, list->flows, list->count + 1) ||
+            !HOP_GROW(m->arena, list->holders, list->count + 1))
             return false;
         m->places[e] = list->count;
-        struct entry *entry = &list->entries[list->count++];
-        *entry = (struct entry){.flow = index, .way = e, .count = flow->count, .capped = flow->ceiling_Bps < INFINITY};
-        if (flow->link_count > INLINE + 1) {
-            entry->others = MORE;
-            continue;
-        }
-        for (uint32_t other = flow->first; other < flow->first + flow->link_count; other++) {
-            if (other != e)
-                entry->other[entry->others++] = m->ways[other];
-        }
+        list->entries[list->count++] = (struct entry){index, e};
+        list->capped = list->capped || flow->ceiling_Bps < INFINITY;
     }
     return true;
 }
@@ -515,6 +560,7 @@ static void leave_links(struct hop_maxmin *m, const struct flow *flow)
         struct list *list = &m->lists[m->ways[e]];
         struct entry last = list->entries[--list->count];
         list->entries[m->places[e]] = last;
+        list->holders[m->places[e]] = list->holders[list->count];
         m->places[last.way] = m->places[e];
     }
 }
@@ -554,41 +600,14 @@ static bool change(struct hop_maxmin *m, uint32_t index)
     flow->state = flow->count ? OPEN : IDLE;
     if (flow->count == 0)
         flow->bottleneck = HOP_NONE;
-    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++) {
-        if (flow->count)
-            m->lists[m->ways[e]].entries[m->places[e]].count = flow->count;
-        m->links[m->ways[e]].open += flow->count;
+    if (flow->count)
+        load(m, flow);
+    for (uint32_t e = flow->first; e < flow->first + flow->link_count; e++)
         touch(m, m->ways[e]);
-    }
     return true;
 }
 
-/* Flows whose link's level changed, then those that were opened and are held by no such link. */
-static uint32_t list_changes(struct hop_maxmin *m)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < m->levelled_count; i++) {
-        const struct link *link = &m->links[m->levelled[i]];
-        const struct list *list = &m->lists[m->levelled[i]];
-        if (link->level_Bps == list->was_Bps)
-            continue;
-        for (uint32_t e = 0; e < list->held; e++)
-            m->changes[count++] = (struct hop_maxmin_change){link->level_Bps, list->entries[e].flow};
-    }
-    for (uint32_t i = 0; i < m->noted_count; i++) {
-        const struct flow *flow = &m->flows[m->noted[i]];
-        uint32_t held_by = flow->bottleneck;
-        if (held_by != HOP_NONE && m->links[held_by].sweep == m->sweep &&
-            m->links[held_by].level_Bps != m->lists[held_by].was_Bps)
-            continue;
-        double rate_Bps = rate_of(m, flow);
-        if (rate_Bps != flow->was_Bps)
-            m->changes[count++] = (struct hop_maxmin_change){rate_Bps, m->noted[i]};
-    }
-    return count;
-}
-
-bool hop_maxmin_settle(struct hop_maxmin *m, const struct hop_maxmin_change **changes, uint32_t *count)
+bool hop_maxmin_settle(struct hop_maxmin *m, struct hop_maxmin_changes *changes)
 {
     m->sweep++;
     m->noted_count = m->levelled_count = 0;
@@ -598,17 +617,18 @@ bool hop_maxmin_settle(struct hop_maxmin *m, const struct hop_maxmin_change **ch
     }
     m->pending_count = 0;
     sweep(m);
-    *count = list_changes(m);
-    *changes = m->changes;
+    *changes = (struct hop_maxmin_changes){m->levelled, m->noted, m->levelled_count, m->noted_count};
     return true;
 }
 
 void hop_maxmin_clear(struct hop_maxmin *m)
 {
     for (uint32_t w = 0; w < m->way_count; w++) {
-        struct link *link = &m->links[m->ways[w]];
-        *link = (struct link){.capacity_Bps = link->capacity_Bps, .sweep = link->sweep};
-        m->lists[m->ways[w]].held = m->lists[m->ways[w]].count = 0;
+        struct list *list = &m->lists[m->ways[w]];
+        m->links[m->ways[w]] = (struct link){.room_Bps = list->capacity_Bps, .key = INFINITY};
+        list->held = list->count = 0;
+        list->open = 0;
+        list->capped = list->several = false;
     }
     m->flow_count = m->way_count = m->pending_count = m->queue_length = 0;
 }

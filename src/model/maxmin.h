@@ -23,14 +23,18 @@ struct hop_maxmin *hop_maxmin_create(uint32_t link_count, const double *capacity
  * ceiling of one number stay the same. false: out of memory. */
 bool hop_maxmin_set(struct hop_maxmin *maxmin, uint32_t flow, uint32_t count, const uint32_t *links, uint32_t link_count,
                     double ceiling_Bps);
-struct hop_maxmin_change {
-    double rate_Bps;
-    uint32_t flow;
+/* What a settling changed, in the solver's own memory until the next one. */
+struct hop_maxmin_changes {
+    const uint32_t *links, *flows;
+    uint32_t link_count, flow_count;
 };
-/* New rates. changes: the flows whose rate is another one now (also those that came or went); a few may be among them whose rate is what it
- * was. The solver's own memory until the next call. false: out of memory. */
-bool hop_maxmin_settle(struct hop_maxmin *maxmin, const struct hop_maxmin_change **changes, uint32_t *count);
+/* New rates. Changed are the levels of links, which are the rates of all flows that they hold, and flows that came, went,
+ * or are perhaps held by another link or their ceiling now. false: out of memory. */
+bool hop_maxmin_settle(struct hop_maxmin *maxmin, struct hop_maxmin_changes *changes);
 
+double hop_maxmin_level(const struct hop_maxmin *maxmin, uint32_t link);
+/* The i-th of the flows that a link holds, in no order; HOP_NONE: there are no more. */
+uint32_t hop_maxmin_held(const struct hop_maxmin *maxmin, uint32_t link, uint32_t i);
 double hop_maxmin_rate(const struct hop_maxmin *maxmin, uint32_t flow);
 /* The link that holds it, HOP_NONE: its ceiling. */
 uint32_t hop_maxmin_bottleneck(const struct hop_maxmin *maxmin, uint32_t flow);

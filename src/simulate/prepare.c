@@ -282,6 +282,8 @@ static enum hop_status lower(struct hop_simulation *s, const struct hop_schedule
 static bool allocate_run(struct hop_simulation *s)
 {
     size_t count = (size_t)s->count + 1, classes = (size_t)s->timeline->class_count + 1;
+    size_t clocks =
+        s->timeline->class_count + (s->following ? 2 * (size_t)hop_topology_link_count(s->timeline->topology) : 0);
     s->blocked = hop_arena_alloc(&s->arena, count * sizeof *s->blocked);
     s->met = hop_arena_alloc(&s->arena, count * sizeof *s->met);
     s->done = hop_arena_alloc(&s->arena, count * sizeof *s->done);
@@ -289,16 +291,19 @@ static bool allocate_run(struct hop_simulation *s)
     s->heap = hop_arena_alloc(&s->arena, count * sizeof *s->heap);
     s->ready = hop_arena_alloc(&s->arena, count * sizeof *s->ready);
     s->touched = hop_arena_alloc(&s->arena, ((size_t)s->engine_count + 1) * sizeof *s->touched);
-    s->lanes = aligned_alloc(HOP_LANE_ALIGNMENT, classes * sizeof *s->lanes);
+    s->lanes = hop_arena_alloc(&s->arena, classes * sizeof *s->lanes);
+    s->clocks = hop_arena_alloc(&s->arena, (clocks + 1) * sizeof *s->clocks);
+    s->changed = hop_arena_alloc(&s->arena, (clocks + 1) * sizeof *s->changed);
+    s->due_clocks = hop_arena_alloc(&s->arena, (clocks + 1) * sizeof *s->due_clocks);
+    s->clock_count = (uint32_t)clocks;
     s->flows = hop_arena_alloc(&s->arena, classes * sizeof *s->flows);
     s->active = hop_arena_alloc(&s->arena, classes * sizeof *s->active);
     s->moved = hop_arena_alloc(&s->arena, classes * sizeof *s->moved);
     s->due = hop_arena_alloc(&s->arena, classes * sizeof *s->due);
     s->times = s->timeline->times;
-    hop_ends_init(&s->ends, s->timeline->class_count, &s->arena);
-    if (!s->lanes || s->arena.failed)
+    hop_ends_init(&s->ends, s->clock_count, &s->arena);
+    if (s->arena.failed)
         return false;
-    memset(s->lanes, 0, classes * sizeof *s->lanes);
     for (uint32_t i = 0; i < s->count; i++) { /* each lane's part of the heap is as long as its operations */
         if (s->timeline->class_of[i] != HOP_NONE)
             s->lanes[s->timeline->class_of[i]].count++;
@@ -307,7 +312,7 @@ static bool allocate_run(struct hop_simulation *s)
     for (uint32_t c = 0; c < s->timeline->class_count; c++) {
         s->lanes[c].heap = start;
         s->lanes[c].route = s->timeline->classes[c].route;
-        s->lanes[c].open = HOP_NONE;
+        s->lanes[c].open = s->lanes[c].clock = HOP_NONE;
         start += s->lanes[c].count;
         s->lanes[c].count = 0;
     }
@@ -341,7 +346,7 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     make_tasks(s);
     make_initial(s);
     HOP_CHECK(check_deadlock(s, diag));
-    if (!allocate_run(s))
-        return hop_fail_memory(diag);
-    return t->class_count > FEW ? hop_active_create(s->network, &s->following, diag) : HOP_OK; /* see simulation.h */
+    if (t->class_count > FEW) /* see simulation.h */
+        HOP_CHECK(hop_active_create(s->network, &s->following, diag));
+    return allocate_run(s) ? HOP_OK : hop_fail_memory(diag);
 }

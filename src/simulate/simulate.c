@@ -52,10 +52,38 @@ static inline void mark_moved(struct hop_simulation *s, uint32_t class, struct h
     s->moved[s->moved_count++] = class;
 }
 
-static inline void catch_up(const struct hop_simulation *s, struct hop_lane *lane)
+static inline void catch_up(const struct hop_simulation *s, struct hop_clock *clock)
 {
-    lane->served += lane->rate * (s->now - lane->since);
-    lane->since = s->now;
+    clock->served += clock->rate * (s->now - clock->since);
+    clock->since = s->now;
+}
+
+static inline struct hop_clock *change_clock(struct hop_simulation *s, uint32_t index)
+{
+    struct hop_clock *clock = &s->clocks[index];
+    catch_up(s, clock);
+    if (!clock->changed)
+        s->changed[s->changed_count++] = index;
+    clock->changed = true;
+    return clock;
+}
+
+static inline void leave_clock(struct hop_simulation *s, struct hop_lane *lane)
+{
+    if (lane->clock == HOP_NONE)
+        return;
+    struct hop_clock *clock = change_clock(s, lane->clock);
+    clock->lost = clock->lost || lane->key - lane->ahead <= clock->first;
+    lane->ahead += clock->served;
+    lane->clock = HOP_NONE;
+}
+
+static inline double served(const struct hop_simulation *s, const struct hop_lane *lane)
+{
+    if (lane->clock == HOP_NONE)
+        return lane->ahead;
+    const struct hop_clock *clock = &s->clocks[lane->clock];
+    return lane->ahead + clock->served + clock->rate * (s->now - clock->since);
 }
 
 static inline void enter_lane(struct hop_simulation *s, uint32_t op)
@@ -68,12 +96,11 @@ static inline void enter_lane(struct hop_simulation *s, uint32_t op)
         s->active[s->active_count++] = task->class_index;
     }
     if (lane->count++ == 0) {
-        lane->served = lane->rate = 0;
-        lane->since = s->now;
+        leave_clock(s, lane);
+        lane->ahead = 0;
     } else {
         struct hop_entry first = {lane->key, lane->op, 0};
-        catch_up(s, lane);
-        entry.key += lane->served;
+        entry.key += served(s, lane);
         bool leads = ENTRY_BEFORE(NULL, entry, first);
         push(&s->heap[lane->heap], &lane->queued, leads ? first : entry);
         entry = leads ? entry : first;
@@ -95,12 +122,57 @@ static inline uint32_t leave_lane(struct hop_simulation *s, struct hop_lane *lan
     return op;
 }
 
-static inline void set_rate(struct hop_simulation *s, uint32_t class, double rate)
+/* ---- clocks ---- */
+
+/* The lane goes with this clock from now on, or its first transfer is another one. */
+static inline void join_clock(struct hop_simulation *s, struct hop_lane *lane, uint32_t index)
 {
-    struct hop_lane *lane = &s->lanes[class];
-    catch_up(s, lane);
-    lane->rate = rate;
-    hop_ends_set(&s->ends, class, lane->count ? s->now + (lane->key - lane->served) / rate : INFINITY);
+    struct hop_clock *clock = change_clock(s, index);
+    if (lane->clock != index) {
+        leave_clock(s, lane);
+        clock->served = clock->first < INFINITY ? clock->served : 0;
+        lane->ahead -= clock->served;
+        lane->clock = index;
+    }
+    clock->first = hop_min(clock->first, lane->key - lane->ahead);
+}
+
+/* The i-th lane that goes with a clock, NULL: there are no more. */
+static struct hop_lane *lane_of(const struct hop_simulation *s, uint32_t clock, uint32_t i)
+{
+    const uint32_t classes = s->timeline->class_count;
+    if (clock < classes)
+        return i == 0 && s->lanes[clock].clock == clock ? &s->lanes[clock] : NULL;
+    uint32_t route = hop_active_held(s->following, clock - classes, i);
+    return route == HOP_NONE ? NULL : &s->lanes[s->class_of_route[route]];
+}
+
+/* Also begins to count anew, so that what is served stays as small as what it is compared with. */
+static void find_first(struct hop_simulation *s, uint32_t index)
+{
+    struct hop_clock *clock = &s->clocks[index];
+    struct hop_lane *lane;
+    clock->first = INFINITY;
+    for (uint32_t i = 0; (lane = lane_of(s, index, i)); i++) {
+        lane->ahead += clock->served;
+        clock->first = hop_min(clock->first, lane->key - lane->ahead);
+    }
+    clock->served = 0;
+    clock->lost = false;
+}
+
+static void set_ends(struct hop_simulation *s)
+{
+    for (uint32_t i = 0; i < s->changed_count; i++) {
+        uint32_t index = s->changed[i];
+        struct hop_clock *clock = &s->clocks[index];
+        clock->changed = false;
+        if (clock->lost)
+            find_first(s, index);
+        hop_ends_set(&s->ends, index,
+                     clock->first < INFINITY ? s->now + (clock->first - clock->served) / clock->rate : INFINITY);
+    }
+    s->changed_count = 0;
 }
 
 /* ---- starting and ending operations ---- */
@@ -298,8 +370,10 @@ static enum hop_status ask_about_all(struct hop_simulation *s, struct hop_diag *
     enum hop_status status = hop_network_rates(s->network, s->flows, s->active_count, &shares, diag);
     for (uint32_t i = 0; status == HOP_OK && i < s->active_count; i++) {
         struct hop_lane *lane = &s->lanes[s->active[i]];
-        if (lane->moved || lane->rate != shares[i].rate_Bps)
-            set_rate(s, s->active[i], shares[i].rate_Bps);
+        if (lane->moved || s->clocks[s->active[i]].rate != shares[i].rate_Bps) {
+            join_clock(s, lane, s->active[i]);
+            s->clocks[s->active[i]].rate = shares[i].rate_Bps;
+        }
         uint32_t blocker = shares[i].blocker == HOP_NONE ? HOP_NONE : s->active[shares[i].blocker];
         if (!record(s, s->active[i], &shares[i], blocker))
             return hop_fail_memory(diag);
@@ -307,45 +381,62 @@ static enum hop_status ask_about_all(struct hop_simulation *s, struct hop_diag *
     return status;
 }
 
-static bool take_share(struct hop_simulation *s, uint32_t class, double rate_Bps)
+static bool record_followed(struct hop_simulation *s, uint32_t class)
 {
-    set_rate(s, class, rate_Bps);
     if (s->options.detail < HOP_DETAIL_SEGMENTS)
         return true;
     struct hop_share share = hop_active_share(s->following, s->lanes[class].route);
     return record(s, class, &share, share.blocker == HOP_NONE ? HOP_NONE : s->class_of_route[share.blocker]);
 }
 
+/* The lane goes with the clock of the link that holds it, or with its own. */
+static bool follow(struct hop_simulation *s, uint32_t class)
+{
+    struct hop_lane *lane = &s->lanes[class];
+    uint32_t holder = hop_active_holder(s->following, lane->route);
+    uint32_t clock = holder == HOP_NONE ? class : s->timeline->class_count + holder;
+    join_clock(s, lane, clock);
+    s->clocks[clock].rate = hop_active_rate(s->following, lane->route);
+    return record_followed(s, class);
+}
+
+/* A link's level is another one. */
+static bool follow_link(struct hop_simulation *s, uint32_t link)
+{
+    uint32_t route;
+    change_clock(s, s->timeline->class_count + link)->rate = hop_active_level(s->following, link);
+    for (uint32_t i = 0;
+         s->options.detail >= HOP_DETAIL_SEGMENTS && (route = hop_active_held(s->following, link, i)) != HOP_NONE;
+         i++) {
+        if (!record_followed(s, s->class_of_route[route]))
+            return false;
+    }
+    return true;
+}
+
 static enum hop_status ask_about_changes(struct hop_simulation *s, struct hop_diag *diag)
 {
-    const struct hop_maxmin_change *changes;
-    uint32_t count;
+    struct hop_maxmin_changes changes;
     enum hop_status status = HOP_OK;
     for (uint32_t i = 0; status == HOP_OK && i < s->moved_count; i++) {
         const struct hop_lane *lane = &s->lanes[s->moved[i]];
         status = hop_active_set(s->following, lane->route, lane->count, diag);
     }
     if (status == HOP_OK)
-        status = hop_active_settle(s->following, &changes, &count, diag);
+        status = hop_active_settle(s->following, &changes, diag);
     if (status != HOP_OK)
         return status;
-    for (uint32_t i = 0; i < s->moved_count; i++) {
-        const struct hop_lane *lane = &s->lanes[s->moved[i]];
-        if (lane->count && !take_share(s, s->moved[i], hop_active_rate(s->following, lane->route)))
-            return hop_fail_memory(diag);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-#if defined(__GNUC__)
-        enum { AHEAD = 8 }; /* lanes lie anywhere in memory */
-        if (i + AHEAD < count)
-            __builtin_prefetch(&s->lanes[s->class_of_route[changes[i + AHEAD].flow]]);
-#endif
-        uint32_t class = s->class_of_route[changes[i].flow];
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < s->moved_count; i++)
+        fine = s->lanes[s->moved[i]].count == 0 || follow(s, s->moved[i]);
+    for (uint32_t i = 0; fine && i < changes.flow_count; i++) {
+        uint32_t class = s->class_of_route[changes.flows[i]];
         const struct hop_lane *lane = &s->lanes[class];
-        if (lane->count && !lane->moved && !take_share(s, class, changes[i].rate_Bps))
-            return hop_fail_memory(diag);
+        fine = lane->count == 0 || lane->moved || follow(s, class);
     }
-    return HOP_OK;
+    for (uint32_t i = 0; fine && i < changes.link_count; i++)
+        fine = follow_link(s, changes.links[i]);
+    return fine ? HOP_OK : hop_fail_memory(diag);
 }
 
 static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *diag)
@@ -354,11 +445,12 @@ static enum hop_status update_rates(struct hop_simulation *s, struct hop_diag *d
         struct hop_lane *lane = &s->lanes[s->moved[i]];
         if (lane->count)
             continue;
-        lane->rate = 0;
-        hop_ends_set(&s->ends, s->moved[i], INFINITY);
+        leave_clock(s, lane);
         close_record(s, lane);
     }
     enum hop_status status = s->following ? ask_about_changes(s, diag) : ask_about_all(s, diag);
+    if (status == HOP_OK)
+        set_ends(s);
     for (uint32_t i = 0; i < s->moved_count; i++)
         s->lanes[s->moved[i]].moved = false;
     s->moved_count = 0;
@@ -381,6 +473,27 @@ static bool advance_packets(struct hop_simulation *s)
     return true;
 }
 
+static inline bool is_over(const struct hop_simulation *s, const struct hop_lane *lane)
+{
+    return lane->count &&
+           lane->key - (lane->ahead + s->clocks[lane->clock].served) <= TOGETHER * s->tasks[lane->op].bytes;
+}
+
+/* The lanes of a clock whose first transfers end now, behind those that are due already. Returns how many it are then. */
+static uint32_t list_due(struct hop_simulation *s, uint32_t index, uint32_t due)
+{
+    struct hop_clock *clock = &s->clocks[index];
+    const struct hop_lane *lane;
+    catch_up(s, clock);
+    if (s->ends.level[0][index] <= s->now)
+        clock->served = clock->first;
+    for (uint32_t i = 0; (lane = lane_of(s, index, i)); i++) {
+        if (is_over(s, lane))
+            s->due[due++] = (uint32_t)(lane - s->lanes);
+    }
+    return due;
+}
+
 /* Moves to the next event; false: there is none. */
 static bool advance(struct hop_simulation *s)
 {
@@ -392,18 +505,17 @@ static bool advance(struct hop_simulation *s)
     s->now = hop_min(first, timer);
     if (first > s->now * (1 + TOGETHER))
         return true;
-    uint32_t due = hop_ends_due(&s->ends, s->now * (1 + TOGETHER), s->due);
+    uint32_t due = 0, clocks = hop_ends_due(&s->ends, s->now * (1 + TOGETHER), s->due_clocks);
+    for (uint32_t i = 0; i < clocks; i++)
+        due = list_due(s, s->due_clocks[i], due);
+    if (due > 1 && s->following)
+        qsort(s->due, due, sizeof *s->due, hop_ascending_u32);
     for (uint32_t i = 0; i < due; i++) {
-        uint32_t class = s->due[i];
-        struct hop_lane *lane = &s->lanes[class];
-        bool now = s->ends.level[0][class] <= s->now;
-        catch_up(s, lane);
-        if (now)
-            lane->served = lane->key;
-        while (lane->count && lane->key - lane->served <= TOGETHER * s->tasks[lane->op].bytes) {
+        struct hop_lane *lane = &s->lanes[s->due[i]];
+        while (is_over(s, lane))
             finish_op(s, leave_lane(s, lane));
-            mark_moved(s, class, lane);
-        }
+        s->clocks[lane->clock].lost = true;
+        mark_moved(s, s->due[i], lane);
     }
     return true;
 }
@@ -411,7 +523,8 @@ static bool advance(struct hop_simulation *s)
 static void reset(struct hop_simulation *s)
 {
     s->now = 0;
-    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->moved_count = 0;
+    s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->moved_count =
+        s->changed_count = 0;
     s->timeline->events = 0;
     memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);
     for (uint32_t e = 0; e < s->engine_count; e++) {
@@ -426,9 +539,13 @@ static void reset(struct hop_simulation *s)
         if (s->following) /* cannot fail: the route is known */
             (void)hop_active_set(s->following, s->lanes[c].route, 0, NULL);
         s->lanes[c].count = s->lanes[c].queued = 0;
-        s->lanes[c].open = HOP_NONE;
+        s->lanes[c].open = s->lanes[c].clock = HOP_NONE;
         s->lanes[c].listed = s->lanes[c].moved = false;
-        hop_ends_set(&s->ends, c, INFINITY);
+    }
+    for (uint32_t c = 0; !s->packets && c < s->clock_count; c++) {
+        s->clocks[c] = (struct hop_clock){.first = INFINITY};
+        if (s->under_way)
+            hop_ends_set(&s->ends, c, INFINITY);
     }
     if (s->options.detail == HOP_DETAIL_SEGMENTS)
         hop_timeline_forget(s->timeline);
@@ -531,7 +648,6 @@ void hop_simulation_destroy(struct hop_simulation *s)
     hop_messages_destroy(s->messages);
     hop_packets_destroy(s->packets);
     hop_timeline_destroy(s->timeline);
-    free(s->lanes);
     hop_arena_finish(&s->arena);
     hop_active_destroy(s->following);
     free(s);

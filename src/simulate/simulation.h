@@ -45,21 +45,28 @@ struct hop_engine {
     bool touched;         /* to be served when this instant's ends are known */
 };
 
-enum { HOP_LANE_ALIGNMENT = 64 };
+/* What goes at one rate: a route in use by itself, or all that one link holds. Served: bytes of each of its transfers, from any
+ * beginning; whose change of rate then costs no more than one's. */
+struct hop_clock {
+    double served, since, rate; /* served: at the time `since`, and how fast it goes on */
+    double first; /* what will have been served when the first of its transfers ends, INFINITY: there is none */
+    bool changed; /* in the list of clocks whose first end is to be worked out */
+    bool lost;    /* the first transfer is another one now, which is not known */
+};
 
-/* A route in use, during a run: served bytes of each of its transfers since it was last idle, and its transfers by what they will
- * have been served when they end: the first one here, the others in a heap. */
-struct hop_lane { /* a cache line: rates change in no order */
-    _Alignas(HOP_LANE_ALIGNMENT) double served;
-    double since, rate; /* served: at the time `since`, and how fast it goes on */
-    double key;                 /* of the first: what it will have been served when it ends */
-    uint32_t op;                /* the first */
-    uint32_t count;             /* transfers */
-    uint32_t heap, queued;      /* heap[heap .. heap + queued): all but the first */
-    uint32_t route;             /* of the network's router */
-    uint32_t open;              /* record in the log, HOP_NONE: none */
-    bool listed;                /* in the active list, perhaps idle by now */
-    bool moved;                 /* in the moved list */
+/* A route in use, during a run: its transfers by what each will have been served, since the lane was last idle, when it ends: the
+ * first one here, the others in a heap. */
+struct hop_lane {
+    double key;            /* of the first: what it will have been served when it ends */
+    double ahead;          /* served here less what its clock says; all of it without a clock */
+    uint32_t op;           /* the first */
+    uint32_t count;        /* transfers */
+    uint32_t heap, queued; /* heap[heap .. heap + queued): all but the first */
+    uint32_t route;        /* of the network's router */
+    uint32_t clock;        /* HOP_NONE: none as yet */
+    uint32_t open;         /* record in the log, HOP_NONE: none */
+    bool listed;           /* in the active list, perhaps idle by now */
+    bool moved;            /* in the moved list */
 };
 /* What is due when a timer fires: an earliest start, the first byte after the latency, the end of a reduction or of work. */
 enum hop_timer { HOP_TIMER_AT, HOP_TIMER_FLOW, HOP_TIMER_END };
@@ -92,9 +99,12 @@ struct hop_simulation {
     uint32_t *blocked;       /* per operation */
     struct hop_entry *ready; /* see hop_engine */
     struct hop_lane *lanes;  /* per class */
+    struct hop_clock *clocks; /* one a class, then, when rates are followed, one a directed link */
+    uint32_t clock_count;
+    uint32_t *changed, changed_count; /* clocks */
     struct hop_entry *heap;
-    struct hop_ends ends;             /* of the first of each lane */
-    uint32_t *due;                    /* lanes that end now */
+    struct hop_ends ends;             /* the first of each clock */
+    uint32_t *due, *due_clocks;       /* lanes and clocks whose first transfers end now */
     uint32_t *moved, moved_count;     /* lanes with another count or another first than at the last rates */
     /* Few routes: the network is asked about the whole active set, which it remembers. */
     uint32_t *active, active_count;   /* classes in use; ascending when rates are asked for */

@@ -150,11 +150,14 @@ static void change(struct world *w, uint64_t *seed)
         w->count[route] = draw(seed) % 2 ? (uint32_t)(draw(seed) % 3) : 0;
         CHECK(hop_active_set(w->active, route, w->count[route], D));
     }
-    const struct hop_maxmin_change *changed;
-    uint32_t count;
-    CHECK(hop_active_settle(w->active, &changed, &count, D));
-    for (uint32_t i = 0; i < count; i++)
-        w->told[changed[i].flow] = changed[i].rate_Bps;
+    struct hop_maxmin_changes changes;
+    CHECK(hop_active_settle(w->active, &changes, D));
+    for (uint32_t i = 0; i < changes.flow_count; i++)
+        w->told[changes.flows[i]] = hop_active_rate(w->active, changes.flows[i]);
+    for (uint32_t l = 0; l < changes.link_count; l++) {
+        for (uint32_t i = 0, r; (r = hop_active_held(w->active, changes.links[l], i)) != HOP_NONE; i++)
+            w->told[r] = hop_active_level(w->active, changes.links[l]);
+    }
 }
 
 /* What was told of changes equals what the network says of the whole set, and no link carries more than the models allow. */

@@ -96,6 +96,18 @@ static void fill(struct world *w)
     }
 }
 
+static void settle(struct world *w)
+{
+    struct hop_maxmin_changes changes;
+    assert_true(hop_maxmin_settle(w->maxmin, &changes));
+    for (uint32_t i = 0; i < changes.flow_count; i++)
+        w->told[changes.flows[i]] = hop_maxmin_rate(w->maxmin, changes.flows[i]);
+    for (uint32_t l = 0; l < changes.link_count; l++) {
+        for (uint32_t i = 0, f; (f = hop_maxmin_held(w->maxmin, changes.links[l], i)) != HOP_NONE; i++)
+            w->told[f] = hop_maxmin_level(w->maxmin, changes.links[l]);
+    }
+}
+
 static void step(struct world *w, uint64_t *seed)
 {
     uint32_t changes = 1 + (uint32_t)(draw(seed) % 4);
@@ -104,11 +116,7 @@ static void step(struct world *w, uint64_t *seed)
         w->count[f] = draw(seed) % 3 ? (uint32_t)(draw(seed) % 3) : 0;
         assert_true(hop_maxmin_set(w->maxmin, f, w->count[f], w->way[f], w->length[f], w->ceiling[f]));
     }
-    const struct hop_maxmin_change *changed;
-    uint32_t changed_count;
-    assert_true(hop_maxmin_settle(w->maxmin, &changed, &changed_count));
-    for (uint32_t i = 0; i < changed_count; i++)
-        w->told[changed[i].flow] = changed[i].rate_Bps;
+    settle(w);
 }
 
 static void check(const struct world *w)
@@ -182,8 +190,6 @@ static void build_tree(struct world *w, uint64_t *seed)
 static void flows_of_a_fat_tree_are_followed_as_they_leave(void **state)
 {
     (void)state;
-    const struct hop_maxmin_change *changed;
-    uint32_t changed_count;
     for (uint64_t run = 1; run <= REPEATED(12, 4); run++) {
         uint64_t seed = run * 0xbf58476d1ce4e5b9u;
         struct world w;
@@ -193,9 +199,7 @@ static void flows_of_a_fat_tree_are_followed_as_they_leave(void **state)
             assert_true(hop_maxmin_set(w.maxmin, f, 1, w.way[f], w.length[f], w.ceiling[f]));
         }
         for (uint32_t f = 0; f < w.flows; f++) { /* they were drawn in no order */
-            assert_true(hop_maxmin_settle(w.maxmin, &changed, &changed_count));
-            for (uint32_t i = 0; i < changed_count; i++)
-                w.told[changed[i].flow] = changed[i].rate_Bps;
+            settle(&w);
             fill(&w);
             check(&w);
             w.count[f] = 0;
@@ -214,8 +218,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
     static double capacity[TREE_LINKS], left[MANY];
     static uint32_t way[MANY][4], length[MANY];
     static bool here[MANY];
-    const struct hop_maxmin_change *changed;
-    uint32_t count;
+    struct hop_maxmin_changes changed;
     (void)state;
     for (uint32_t l = 0; l < TREE_LINKS; l++)
         capacity[l] = 12.5e9;
@@ -238,7 +241,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
         assert_true(hop_maxmin_set(maxmin, f, 1, way[f], length[f], INFINITY));
     }
     for (uint32_t gone = 0; gone < MANY; gone++) {
-        assert_true(hop_maxmin_settle(maxmin, &changed, &count));
+        assert_true(hop_maxmin_settle(maxmin, &changed));
         if (gone % 4 == 0) {
             struct hop_arena another = {0};
             struct hop_maxmin *fresh = hop_maxmin_create(TREE_LINKS, capacity, 1e-9, &another);
@@ -246,7 +249,7 @@ static void rates_do_not_depend_on_what_came_before(void **state)
                 if (here[f])
                     assert_true(hop_maxmin_set(fresh, f, 1, way[f], length[f], INFINITY));
             }
-            assert_true(hop_maxmin_settle(fresh, &changed, &count));
+            assert_true(hop_maxmin_settle(fresh, &changed));
             for (uint32_t f = 0; f < MANY; f++) {
                 if (here[f])
                     assert_float_equal(hop_maxmin_rate(maxmin, f), hop_maxmin_rate(fresh, f), 1e-7 * 12.5e9);
@@ -272,17 +275,16 @@ static void a_flow_that_leaves_and_comes_back_at_once_changes_nothing(void **sta
     (void)state;
     const double capacity[] = {10, 10};
     const uint32_t way[] = {0, 1};
-    const struct hop_maxmin_change *changed;
-    uint32_t count;
+    struct hop_maxmin_changes changed;
     struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9, &memory);
     assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
     assert_true(hop_maxmin_set(m, 1, 1, way, 1, INFINITY));
-    assert_true(hop_maxmin_settle(m, &changed, &count));
-    assert_int_equal(count, 2);
+    assert_true(hop_maxmin_settle(m, &changed));
+    assert_int_equal(changed.flow_count, 2);
     assert_true(hop_maxmin_set(m, 0, 0, way, 2, INFINITY));
     assert_true(hop_maxmin_set(m, 0, 1, way, 2, INFINITY));
-    assert_true(hop_maxmin_settle(m, &changed, &count));
-    assert_int_equal(count, 0);
+    assert_true(hop_maxmin_settle(m, &changed));
+    assert_int_equal(changed.flow_count, 0);
     assert_float_equal(hop_maxmin_rate(m, 0), 5, 0);
     assert_int_equal(hop_maxmin_share(m, 0).blocker, 1);
     hop_arena_finish(&memory);
@@ -293,16 +295,17 @@ static void far_away_changes_nothing(void **state)
     (void)state;
     const double capacity[] = {10, 10};
     const uint32_t way[] = {0, 1};
-    const struct hop_maxmin_change *changed;
-    uint32_t count;
+    struct hop_maxmin_changes changed;
     struct hop_maxmin *m = hop_maxmin_create(2, capacity, 1e-9, &memory);
     assert_true(hop_maxmin_set(m, 0, 2, &way[0], 1, INFINITY));
     assert_true(hop_maxmin_set(m, 1, 3, &way[1], 1, INFINITY));
-    assert_true(hop_maxmin_settle(m, &changed, &count));
+    assert_true(hop_maxmin_settle(m, &changed));
     assert_true(hop_maxmin_set(m, 1, 1, &way[1], 1, INFINITY));
-    assert_true(hop_maxmin_settle(m, &changed, &count));
-    assert_int_equal(count, 1);
-    assert_int_equal(changed[0].flow, 1);
+    assert_true(hop_maxmin_settle(m, &changed));
+    assert_int_equal(changed.flow_count, 1);
+    assert_int_equal(changed.flows[0], 1);
+    assert_int_equal(changed.link_count, 1);
+    assert_int_equal(changed.links[0], 1);
     hop_arena_finish(&memory);
 }
 
