@@ -7,6 +7,7 @@
  *     weights:  [ of the exchange, where ranks are | unused | of the pairs ]
  */
 #include "order/placed.h"
+#include "hopcast/placement.h"
 
 #include <math.h>
 

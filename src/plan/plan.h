@@ -132,7 +132,8 @@ struct hop_plan_loads {
         uint32_t bound;
         double per_byte_s, late_s; /* the second: of each copy */
     } * weights;
-    double *load; /* of each bound, of the placement looked at last */
+    double *head_s; /* of each bound: nothing of its load is moved before */
+    double *load;   /* of each bound, of the placement looked at last */
     struct hop_apart_op
         *pairs;        /* of each pair of places, for HOP_PLAN_PAIR_BYTES, kept apart; moves_s 0: there is no way */
     uint32_t *at_once; /* of each place: sends under way that are ordered */
@@ -147,11 +148,13 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
 void hop_plan_loads_finish(struct hop_plan_loads *loads);
 /* No order takes less on this placement; *spread, unless NULL: the loads' squares, summed. */
 double hop_plan_load(struct hop_plan_loads *loads, const uint32_t *place, double *spread);
+/* No order takes less on a placement that loads a bound so. */
+double hop_plan_later(const struct hop_plan_loads *loads, uint32_t bound, double load_s);
 /* Of each directed link, what a byte takes of it at least, whoever sends it; in the arena. */
 enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **wires, struct hop_arena *arena,
                                struct hop_diag *diag);
-/* No order takes less on any placement: sources and sinks alone. */
-enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *loads, double *least_s,
+/* No order takes less on any placement: what each rank has to do, others being wherever that is least. */
+enum hop_status hop_plan_least(struct hop_plan_work *work, struct hop_plan_loads *loads, double *least_s,
                                struct hop_diag *diag);
 /* The same, all sources and links together: as much as can be proved above *least_s. found: `place` is a placement that
  * needs no more than 1 % above it. */

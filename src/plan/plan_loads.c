@@ -88,6 +88,27 @@ static void take_weights(struct hop_plan_loads *l, const struct hop_problem *pro
         l->first[next++] = used;
 }
 
+/* A bound that does not count latencies is a link's: it moves nothing before the shortest latency of what crosses it. */
+static void take_heads(struct hop_plan_loads *l, const struct hop_problem *problem)
+{
+    l->head_s = hop_arena_alloc(&l->arena, (l->bounds + (size_t)1) * sizeof *l->head_s);
+    for (uint32_t b = 0; l->head_s && b < l->bounds; b++)
+        l->head_s[b] = INFINITY;
+    for (uint32_t op = 0; l->head_s && op < problem->op_count; op++) {
+        for (uint32_t w = problem->ops[op].first_weight; w < problem->ops[op + 1].first_weight; w++) {
+            const struct hop_problem_weight *weight = &problem->weights[w];
+            if (weight->bound < l->bounds)
+                l->head_s[weight->bound] =
+                    hop_min(l->head_s[weight->bound], weight->late_s > 0 ? 0 : problem->ops[op].latency_s);
+        }
+    }
+}
+
+double hop_plan_later(const struct hop_plan_loads *l, uint32_t bound, double load_s)
+{
+    return load_s > 0 ? l->head_s[bound] + load_s : 0;
+}
+
 /* Each pair's, of all links and engines, as shares of what they carry. */
 static void take_pairs(struct hop_plan_loads *l, const struct hop_problem *problem, const uint32_t *pair)
 {
@@ -130,6 +151,8 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
     if (status == HOP_OK && l->problem)
         take_weights(l, l->problem, pair);
     if (status == HOP_OK && l->problem)
+        take_heads(l, l->problem);
+    if (status == HOP_OK && l->problem)
         take_pairs(l, l->problem, pair);
     return status == HOP_OK && l->arena.failed ? hop_fail_memory(diag) : status;
 }
@@ -153,7 +176,7 @@ double hop_plan_load(struct hop_plan_loads *l, const uint32_t *place, double *sp
             l->load[l->weights[w].bound] += flow->bytes * l->weights[w].per_byte_s + flow->count * l->weights[w].late_s;
     }
     for (uint32_t b = 0; b < l->bounds; b++) {
-        most = hop_max(most, l->load[b]);
+        most = hop_max(most, hop_plan_later(l, b, l->load[b]));
         squares += l->load[b] * l->load[b];
     }
     if (spread)
@@ -201,55 +224,5 @@ enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **
         made[l] = isfinite(made[l]) ? made[l] : 1; /* nobody's way */
     hop_network_destroy(network);
     *wires = made;
-    return status;
-}
-
-/* The least seconds per byte that each place needs to send (or receive) anything, whatever its partner. */
-static void find_ports(const struct hop_plan_loads *l, bool sends, double *per_byte_s)
-{
-    double *least = calloc((size_t)l->bounds + 1, sizeof *least);
-    for (uint32_t a = 0; a < l->places; a++) {
-        per_byte_s[a] = 0;
-        for (uint32_t k = 0; least && k < l->bounds; k++)
-            least[k] = INFINITY;
-        for (uint32_t b = 0; least && b < l->places; b++) {
-            uint32_t pair = sends ? a * l->places + b : b * l->places + a, w = l->first[pair];
-            if (w == l->first[pair + 1])
-                continue;
-            for (uint32_t k = 0; k < l->bounds; k++) {
-                double here = 0;
-                for (w = l->first[pair]; w < l->first[pair + 1]; w++)
-                    here = l->weights[w].bound == k ? l->weights[w].per_byte_s : here;
-                least[k] = hop_min(least[k], here);
-            }
-        }
-        for (uint32_t k = 0; least && k < l->bounds; k++)
-            per_byte_s[a] = isfinite(least[k]) ? hop_max(per_byte_s[a], least[k]) : per_byte_s[a];
-    }
-    free(least);
-}
-
-/* Who has most to move gets the fastest place, who has second most the second fastest: nobody's worst is better. */
-enum hop_status hop_plan_least(struct hop_plan_work *work, const struct hop_plan_loads *l, double *least_s,
-                               struct hop_diag *diag)
-{
-    double *bytes = calloc((size_t)work->ranks + 1, sizeof *bytes);
-    double *ports = calloc((size_t)work->places + 1, sizeof *ports);
-    *least_s = 0;
-    for (unsigned sends = 0; bytes && ports && sends < 2 && l->bounds; sends++) {
-        memset(bytes, 0, work->ranks * sizeof *bytes);
-        for (uint32_t f = 0; f < l->flow_count; f++)
-            bytes[sends ? l->flows[f].from : l->flows[f].to] += l->flows[f].bytes;
-        find_ports(l, sends, ports);
-        for (uint32_t i = 0; i < work->places; i++)
-            ports[i] = work->map.places.room[i] ? ports[i] : INFINITY;
-        qsort(bytes, work->ranks, sizeof *bytes, hop_ascending_double);
-        qsort(ports, work->places, sizeof *ports, hop_ascending_double);
-        for (uint32_t r = 0; r < work->ranks; r++)
-            *least_s = hop_max(*least_s, bytes[work->ranks - 1 - r] > 0 ? bytes[work->ranks - 1 - r] * ports[r] : 0);
-    }
-    enum hop_status status = bytes && ports ? HOP_OK : hop_fail_memory(diag);
-    free(bytes);
-    free(ports);
     return status;
 }

@@ -84,10 +84,10 @@ static struct hop_schedule *random_sends(uint32_t ranks, uint64_t *rng)
 static void no_placement_takes_less_than_the_bound(void **state)
 {
     (void)state;
-    static const char *const machines[] = {"t2", "pcie-8gpu-2root", "pcie-8gpu-gen5", "t1"};
+    static const char *const machines[] = {"t2", "pcie-8gpu-2root", "pcie-8gpu-gen5", "t1", "dgx-1", "mi300x-8gpu"};
     uint64_t rng = 7;
     unsigned met = 0, cases = 0;
-    for (unsigned m = 0; m < 4; m++) {
+    for (unsigned m = 0; m < HOP_COUNT(machines); m++) {
         struct hop_topology *topology = load_topology(machines[m]);
         for (unsigned round = 0; round < REPEATED(6, 1); round++) {
             struct stage s = {.topology = topology, .exchange = random_sends(4, &rng)};
@@ -109,8 +109,30 @@ static void no_placement_takes_less_than_the_bound(void **state)
     assert_true(met > 0);
 }
 
+/* All over one switch: the latency, and then all that a device has to send. */
+static void latency_comes_before_all_that_is_sent(void **state)
+{
+    (void)state;
+    struct stage s = {.topology = load_topology("gb200-nvl72"), .exchange = exchange_of("ring:40,bytes=1MiB")};
+    double bound_s = 0, floor_s, makespan_s, mean_s;
+    uint32_t place[40];
+    bool found;
+    set(&s);
+    CHECK(hop_plan_least(&s.work, &s.loads, &bound_s, D));
+    floor_s = bound_s;
+    CHECK(hop_plan_floor(&s.work, &s.loads, &floor_s, place, &found, D));
+    for (uint32_t r = 0; r < 40; r++)
+        place[r] = r;
+    CHECK(hop_map_play_run(s.work.map.play, place, &makespan_s, &mean_s, D));
+    assert_true(fabs(bound_s / makespan_s - 1) < 1e-9);
+    assert_true(fabs(floor_s / makespan_s - 1) < 1e-9);
+    strike(&s);
+    hop_topology_destroy(s.topology);
+}
+
 TEST_GROUP(plan_floor)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_placement_takes_less_than_the_bound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_placement_takes_less_than_the_bound),
+                                       cmocka_unit_test(latency_comes_before_all_that_is_sent)};
     return RUN_TESTS(tests, NULL, NULL);
 }
