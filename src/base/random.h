@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random numbers, the same for the same seed everywhere, and hashes of integers: splitmix64 (Steele, Lea, Flood 2014). */
+/* Random numbers, the same for the same seed everywhere, and hashes of integers: splitmix64 (Steele, Lea, Flood 2014).
+ * Hashes of bytes: FNV-1a. */
 #ifndef HOP_BASE_RANDOM_H
 #define HOP_BASE_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define HOP_MIX_STEP 0x9e3779b97f4a7c15u /* from one state of the generator to the next */
@@ -34,6 +36,16 @@ static inline uint32_t hop_draw_below(uint64_t *rng, uint32_t limit)
 static inline double hop_draw_unit(uint64_t *rng)
 {
     return (double)(hop_draw(rng) >> 11) * 0x1p-53;
+}
+
+#define HOP_HASH_BEGIN 0xcbf29ce484222325u
+/* Of the bytes behind those that `hash` is of. */
+static inline uint64_t hop_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
 }
 
 #endif

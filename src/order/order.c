@@ -2,13 +2,7 @@
 /* What the two ways to order share. */
 #include "order/order.h"
 
-static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes; /* FNV-1a */
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
+#include "base/random.h"
 
 enum hop_status hop_order_check(const struct hop_order_options *o, struct hop_diag *diag)
 {
@@ -19,19 +13,19 @@ enum hop_status hop_order_check(const struct hop_order_options *o, struct hop_di
 
 uint64_t hop_order_fingerprint(const struct hop_problem *p, const struct hop_order_options *options, const char *mode)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HOP_HASH_BEGIN;
     char *topology = hop_topology_to_json(p->topology), *schedule = hop_schedule_to_text(p->schedule);
     const uint64_t numbers[] = {options->objective, options->allow_unclean, options->no_waits, options->count,
                                 options->seed};
-    hash = add_bytes(hash, mode, strlen(mode));
+    hash = hop_hash(hash, mode, strlen(mode));
     if (topology)
-        hash = add_bytes(hash, topology, strlen(topology));
+        hash = hop_hash(hash, topology, strlen(topology));
     if (schedule)
-        hash = add_bytes(hash, schedule, strlen(schedule));
+        hash = hop_hash(hash, schedule, strlen(schedule));
     if (options->models)
-        hash = add_bytes(hash, options->models, strlen(options->models));
-    hash = add_bytes(hash, numbers, sizeof numbers);
-    hash = add_bytes(hash, options->marked, options->marked_count * sizeof *options->marked);
+        hash = hop_hash(hash, options->models, strlen(options->models));
+    hash = hop_hash(hash, numbers, sizeof numbers);
+    hash = hop_hash(hash, options->marked, options->marked_count * sizeof *options->marked);
     free(topology);
     free(schedule);
     return hash;
