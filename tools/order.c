@@ -2,7 +2,7 @@
 /*
  * hopcast order: the best order of every source's sends, with a proof, or all orders (--all).
  *
- * Under mpirun every rank searches; rank 0 reads, prints and writes (order_ranks.c). SIGINT and SIGTERM end the search with
+ * Under mpirun every rank searches; rank 0 reads, prints and writes (ranks_input.c). SIGINT and SIGTERM end the search with
  * the best so far.
  */
 #include "order.h"
@@ -200,16 +200,6 @@ static void find_marks(struct order_request *r, const struct hop_schedule *sched
 
 /* ---- the run ---- */
 
-static int lost(struct hop_group *group, int rank)
-{
-    struct hop_diag diag = {.what = ""};
-    (void)hop_group_lost(group, &diag);
-    fflush(stdout);
-    fprintf(stderr, "hopcast: rank %d was lost%s%s; what stands above is the best until then\n", rank,
-            diag.what[0] ? ": " : "", diag.what);
-    return TOOL_NEGATIVE;
-}
-
 /* Rank 0 shows, the others only search. */
 static int search(struct order_request *r, const struct order_input *input, struct hop_group *group,
                   struct watch *watch)
@@ -232,16 +222,7 @@ static int search(struct order_request *r, const struct order_input *input, stru
         tool_fail(&diag);
     int lost_rank = r->all ? distribution->lost_rank : result->lost_rank;
     int status = r->all ? order_show_distribution(r, input, distribution) : order_show_result(r, input, result, robust);
-    return lost_rank >= 0 ? lost(group, lost_rank) : status;
-}
-
-/* What has failed before the others got their input is told to them. */
-static struct hop_group *waiting;
-
-static int give_up(int status)
-{
-    order_group_give_up(waiting);
-    return ranks_end(waiting, status);
+    return lost_rank >= 0 ? ranks_lost(group, lost_rank) : status;
 }
 
 static int run(int argc, char **argv)
@@ -252,19 +233,20 @@ static int run(int argc, char **argv)
     struct hop_group *group = ranks_join();
     bool first = hop_group_rank(group) == 0;
     if (first) {
-        waiting = group;
-        tool_at_end(give_up);
+        ranks_read(group);
         read_options(&r, argc, argv);
         load_input(&r, &input);
         tool_check_outputs(&r.given);
         find_marks(&r, input.schedule);
         ranks_catch();
-        order_group_send(group, &input);
-        ranks_end_with(group);
+        ranks_send_input(group, &(struct ranks_input){input.topology, input.schedule, NULL});
     } else { /* what rank 0 found fine */
+        struct ranks_input read;
         ranks_catch();
-        if (!order_group_receive(group, &input))
+        if (!ranks_receive_input(group, &read))
             return TOOL_OK;
+        input.topology = read.topology;
+        input.schedule = read.schedule;
         read_options(&r, argc, argv);
         find_marks(&r, input.schedule);
     }

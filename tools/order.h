@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hopcast order: what its files share. order.c reads options and searches, order_ranks.c shares the work with other processes, order_show.c
- * shows what was found.
+ * hopcast order: what its files share. order.c reads options and searches, order_show.c shows what was found.
  */
 #ifndef HOP_TOOL_ORDER_H
 #define HOP_TOOL_ORDER_H
@@ -36,14 +35,5 @@ int order_show_distribution(const struct order_request *request, const struct or
 /* Writes an order to --output, with a remark about it; false: it said why not. */
 bool order_write(const struct order_request *request, const struct order_input *input,
                  const struct hop_schedule *schedule, const char *about);
-
-/* ---- processes ---- */
-
-/* Rank 0 sends what it has read to all. */
-void order_group_send(struct hop_group *group, const struct order_input *input);
-/* Or that there is nothing to do. */
-void order_group_give_up(struct hop_group *group);
-/* The others receive it; false: there is nothing to do. */
-bool order_group_receive(struct hop_group *group, struct order_input *input);
 
 #endif
