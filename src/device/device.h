@@ -120,8 +120,8 @@ struct hop_device_ops {
     /* All who need it have imported it: no name of it stays in the system, whatever happens from here on. NULL: the
      * events of this device. */
     void (*withdraw)(struct hop_device *device, void *address);
-    /* Before others close: gives back what was imported of them, where that must not outlive them. */
-    void (*release)(struct hop_device *device);
+    /* Before others close: gives back what was imported of them, where that must not outlive them; false: not all of it. */
+    bool (*release)(struct hop_device *device);
     enum hop_status (*register_host)(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag);
     void (*unregister_host)(struct hop_device *device, void *address);
 

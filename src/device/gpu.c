@@ -99,7 +99,7 @@ static void close_device(struct hop_device *base)
         if (device->streams[i])
             (void)device->driver->cuStreamSynchronize(device->streams[i]);
     }
-    hop_gpu_drop_all(device, UINT32_MAX, entered);
+    (void)hop_gpu_drop_all(device, UINT32_MAX, entered);
     hop_gpu_time_finish(device);
     if (entered && device->kernels)
         (void)device->driver->cuModuleUnload(device->kernels);
@@ -119,7 +119,7 @@ static void abandon(struct hop_device *base)
 {
     struct hop_gpu_device *device = (struct hop_gpu_device *)base;
     if (device) {
-        hop_gpu_drop_all(device, UINT32_MAX, false);
+        (void)hop_gpu_drop_all(device, UINT32_MAX, false);
         hop_gpu_time_finish(device);
     }
     free(base);
@@ -248,11 +248,12 @@ static void unregister_host(struct hop_device *base, void *address)
     hop_gpu_drop(device, hop_gpu_find(device, HOP_GPU_REGISTERED, (uintptr_t)address));
 }
 
-static void release(struct hop_device *base)
+static bool release(struct hop_device *base)
 {
     struct hop_gpu_call call = hop_gpu_begin(base, NULL);
-    hop_gpu_drop_all(call.device, HOP_GPU_OTHERS, call.entered);
+    bool all = hop_gpu_drop_all(call.device, HOP_GPU_OTHERS, call.entered);
     (void)hop_gpu_end(&call);
+    return all;
 }
 
 /* ---- work ---- */

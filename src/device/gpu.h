@@ -121,8 +121,8 @@ struct hop_gpu_held *hop_gpu_hold(struct hop_gpu_call *call, enum hop_gpu_kind k
 struct hop_gpu_held *hop_gpu_find(struct hop_gpu_device *device, unsigned kinds, uintptr_t what);
 /* Gives it back; NULL, or what this device does not hold: does nothing. */
 void hop_gpu_drop(struct hop_gpu_device *device, struct hop_gpu_held *held);
-/* Gives back all of these kinds; not entered: without the driver, which keeps it. */
-void hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entered);
+/* Gives back all of these kinds, and says whether the driver took all; not entered: without the driver, which keeps it. */
+bool hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entered);
 
 /* kind: HOP_GPU_ALLOCATED or HOP_GPU_EVENT. */
 void hop_gpu_export(struct hop_gpu_call *call, enum hop_gpu_kind kind, uintptr_t what,

@@ -6,16 +6,19 @@
 
 #include "base/shared.h"
 
-static void give_back(const struct hop_gpu *driver, enum hop_gpu_kind kind, uintptr_t what)
+/* Whether the driver took it. */
+static bool give_back(const struct hop_gpu *driver, enum hop_gpu_kind kind, uintptr_t what)
 {
+    int code = 0;
     if (kind == HOP_GPU_ALLOCATED)
-        (void)driver->cuMemFree(what);
+        code = driver->cuMemFree(what);
     else if (kind == HOP_GPU_IMPORTED)
-        (void)driver->cuIpcCloseMemHandle(what);
+        code = driver->cuIpcCloseMemHandle(what);
     else if (kind == HOP_GPU_REGISTERED)
-        (void)driver->cuMemHostUnregister((void *)what);
+        code = driver->cuMemHostUnregister((void *)what);
     else if (kind == HOP_GPU_EVENT || kind == HOP_GPU_IMPORTED_EVENT)
-        (void)driver->cuEventDestroy((struct hop_gpu_event *)what);
+        code = driver->cuEventDestroy((struct hop_gpu_event *)what);
+    return code == 0;
 }
 
 struct hop_gpu_held *hop_gpu_hold(struct hop_gpu_call *call, enum hop_gpu_kind kind, uintptr_t what)
@@ -25,7 +28,7 @@ struct hop_gpu_held *hop_gpu_hold(struct hop_gpu_call *call, enum hop_gpu_kind k
         *held = (struct hop_gpu_held){call->device->held, kind, what};
         call->device->held = held;
     } else if (call->status == HOP_OK) {
-        give_back(call->device->driver, kind, what);
+        (void)give_back(call->device->driver, kind, what);
         call->status = hop_fail_memory(call->diag);
     }
     return held;
@@ -49,14 +52,15 @@ void hop_gpu_drop(struct hop_gpu_device *device, struct hop_gpu_held *held)
     *place = held->next;
     struct hop_gpu_call call = hop_gpu_begin(&device->base, NULL);
     if (call.entered || held->kind & (HOP_GPU_EVENT | HOP_GPU_IMPORTED_EVENT)) /* events need no context */
-        give_back(device->driver, held->kind, held->what);
+        (void)give_back(device->driver, held->kind, held->what);
     (void)hop_gpu_end(&call);
     free(held);
 }
 
-void hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entered)
+bool hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entered)
 {
     struct hop_gpu_held **place = &device->held;
+    bool all = true;
     while (*place) {
         struct hop_gpu_held *held = *place;
         if (!(held->kind & kinds)) {
@@ -64,10 +68,10 @@ void hop_gpu_drop_all(struct hop_gpu_device *device, unsigned kinds, bool entere
             continue;
         }
         *place = held->next;
-        if (entered)
-            give_back(device->driver, held->kind, held->what);
+        all = entered && give_back(device->driver, held->kind, held->what) && all;
         free(held);
     }
+    return all;
 }
 
 /* ---- handles ---- */

@@ -164,9 +164,10 @@ static enum hop_status host_reaches(struct hop_device *device, const char *place
 }
 
 /* Memory and events of others last as long as somebody has them. */
-static void host_release(struct hop_device *device)
+static bool host_release(struct hop_device *device)
 {
     (void)device;
+    return true;
 }
 
 static enum hop_status host_register(struct hop_device *device, void *address, uint64_t bytes, struct hop_diag *diag)

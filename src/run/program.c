@@ -162,13 +162,14 @@ static void await_others(struct hop_program *program)
     }
 }
 
-/* What a GPU's process gives back others must not have open. */
-static void let_go(struct hop_program *program)
+/* What a GPU's process gives back others must not have open: whether nobody has. */
+static bool let_go(struct hop_program *program)
 {
     if (program->mapped || !program->bases)
-        return;
-    program->ops->release(program->device);
-    (void)hop_team_barrier_local(program->team, NULL);
+        return true;
+    if (!program->ops->release(program->device))
+        atomic_store(&program->seats[0].holds, true);
+    return hop_team_barrier_local(program->team, NULL) == HOP_OK && !atomic_load(&program->seats[0].holds);
 }
 
 /* After a loss the streams may wait for events of a rank that is gone, and others may have our memory open. */
@@ -182,12 +183,12 @@ void hop_program_destroy(struct hop_program *program)
                    program->layout.rank_bytes ? hop_program_bytes(program) + program->team->local_size * MAPPING : 0);
     hop_remote_destroy(program);
     bool lost = program->team->failed || (program->bases && hop_team_lost(program->team) >= 0);
-    bool abandoned = program->device && lost && program->ops->abandon != program->ops->close;
+    bool open = program->device && (lost || !let_go(program));
+    bool abandoned = open && program->ops->abandon != program->ops->close;
     if (abandoned) {
         program->ops->abandon(program->device);
         program->staging = NULL; /* a copy may be under way there */
     } else if (program->device) { /* its events go with it */
-        let_go(program);
         if (program->staging)
             program->ops->unregister_host(program->device, program->staging);
         program->ops->close(program->device);

@@ -41,6 +41,7 @@ struct hop_attendance {
     _Alignas(64) atomic_uint_fast64_t entered;
     double entered_s;
     _Alignas(64) atomic_uint_fast64_t left;
+    atomic_bool holds; /* the first: somebody could not give back memory of another rank's device */
 };
 
 struct hop_program_record {

@@ -29,7 +29,8 @@
  *     HOPCAST_FAKE_CUDA_SHARED   how many of those may be shared between processes, default 100000
  *     CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES   "4,5": those of the driver's order, in this one
  *
- * fake_cuda_live() counts the objects not given back.
+ * fake_cuda_live() counts the objects not given back, fake_cuda_call() the calls of each function, and
+ * fake_cuda_failed() names the last function that failed because it was told to.
  */
 #include "device/gpu_driver.h"
 
@@ -52,7 +53,7 @@
 #define DEVICE_BIT ((uintptr_t)1 << 62)
 #define MEMORY_BYTES ((size_t)1 << 30)
 #define PAGE 4096
-enum { DEVICES = 8, SOCKET = 4, PROCESSORS = 2, FAULTS = 8, DEPTH = 16 };
+enum { DEVICES = 8, SOCKET = 4, PROCESSORS = 2, FAULTS = 8, DEPTH = 16, FUNCTIONS = 64 };
 
 enum {
     SUCCESS = 0,
@@ -158,8 +159,15 @@ static struct fault {
     char name[48];
     int countdown, code;
 } faults[FAULTS];
+static struct calls {
+    const char *name;
+    unsigned made;
+} calls[FUNCTIONS];
+static const char *failed;
 
 API int fake_cuda_live(void);
+API const char *fake_cuda_call(unsigned function, unsigned *made);
+API const char *fake_cuda_failed(void);
 
 API int fake_cuda_live(void)
 {
@@ -167,6 +175,18 @@ API int fake_cuda_live(void)
     int count = live;
     (void)pthread_mutex_unlock(&mutex);
     return count;
+}
+
+/* In the order of their first calls; NULL past the last. */
+API const char *fake_cuda_call(unsigned function, unsigned *made)
+{
+    *made = function < FUNCTIONS ? calls[function].made : 0;
+    return function < FUNCTIONS ? calls[function].name : NULL;
+}
+
+API const char *fake_cuda_failed(void)
+{
+    return failed;
 }
 
 static void alive(int more)
@@ -186,12 +206,18 @@ static void undefined(const char *what)
 
 static int injected(const char *name)
 {
-    int code = SUCCESS;
+    int code = SUCCESS, place = 0;
     (void)pthread_mutex_lock(&mutex);
+    while (place + 1 < FUNCTIONS && calls[place].name && strcmp(calls[place].name, name) != 0)
+        place++;
+    calls[place].name = name;
+    calls[place].made++;
     for (int i = 0; i < FAULTS; i++) {
         if (faults[i].countdown > 0 && strcmp(faults[i].name, name) == 0 && --faults[i].countdown == 0)
             code = faults[i].code;
     }
+    if (code != SUCCESS)
+        failed = name;
     (void)pthread_mutex_unlock(&mutex);
     return code;
 }
