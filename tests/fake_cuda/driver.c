@@ -135,6 +135,7 @@ struct hop_gpu_stream {
     struct hop_gpu_context *context;
     pthread_t thread;
     struct work *first, *last;
+    pthread_cond_t queued;
     bool busy, stopping;
     unsigned random;
 };
@@ -148,11 +149,11 @@ struct hop_gpu_function {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of everything but what is atomic */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* of the streams' queues */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;    /* a stream has done all its work */
 static struct range *ranges;
 static struct hop_gpu_stream *streams;
 static int live, events, shared_events;
-static pid_t initialized; /* 0: not yet */
+static bool initialized, forked; /* here, and by a process that this one comes from */
 static unsigned seed, delay_us = 200, late_us;
 static int events_most = 100000, shared_most = 100000, streams_most = 8;
 static struct fault {
@@ -208,7 +209,7 @@ static int injected(const char *name)
 {
     int code = SUCCESS, place = 0;
     (void)pthread_mutex_lock(&mutex);
-    while (place + 1 < FUNCTIONS && calls[place].name && strcmp(calls[place].name, name) != 0)
+    while (place + 1 < FUNCTIONS && calls[place].name && calls[place].name != name)
         place++;
     calls[place].name = name;
     calls[place].made++;
@@ -224,9 +225,7 @@ static int injected(const char *name)
 
 static int begin(const char *name)
 {
-    if (initialized != getpid())
-        return NOT_INITIALIZED;
-    return injected(name);
+    return initialized ? injected(name) : NOT_INITIALIZED;
 }
 
 static int begin_in_context(const char *name)
@@ -297,13 +296,19 @@ static void read_visible(void)
     }
 }
 
+static void forget(void)
+{
+    initialized = false;
+    forked = true;
+}
+
 API int cuInit(unsigned flags);
 API int cuInit(unsigned flags)
 {
     if (flags != 0)
         return INVALID_VALUE;
-    if (initialized)
-        return initialized == getpid() ? SUCCESS : NOT_INITIALIZED;
+    if (initialized || forked)
+        return initialized ? SUCCESS : NOT_INITIALIZED;
     seed = read_number("HOPCAST_FAKE_CUDA_SEED", 1);
     delay_us = read_number("HOPCAST_FAKE_CUDA_DELAY", 200);
     late_us = read_number("HOPCAST_FAKE_CUDA_LATE", 0);
@@ -315,7 +320,8 @@ API int cuInit(unsigned flags)
     read_faults(getenv("HOPCAST_FAKE_CUDA_FAIL"));
     for (int i = 0; i < DEVICES; i++)
         contexts[i].device = i;
-    initialized = getpid();
+    (void)pthread_atfork(NULL, NULL, forget);
+    initialized = true;
     return injected("cuInit");
 }
 
@@ -597,7 +603,7 @@ static void *serve(void *argument)
     (void)pthread_mutex_lock(&mutex);
     for (;;) {
         while (!stream->first && !stream->stopping)
-            (void)pthread_cond_wait(&changed, &mutex);
+            (void)pthread_cond_wait(&stream->queued, &mutex);
         struct work *work = stream->first;
         if (!work)
             break;
@@ -611,7 +617,8 @@ static void *serve(void *argument)
         free(work);
         (void)pthread_mutex_lock(&mutex);
         stream->busy = false;
-        (void)pthread_cond_broadcast(&changed);
+        if (!stream->first)
+            (void)pthread_cond_broadcast(&idle);
     }
     (void)pthread_mutex_unlock(&mutex);
     return NULL;
@@ -632,7 +639,7 @@ static int enqueue(struct hop_gpu_stream *stream, const struct work *work)
     else
         stream->first = queued;
     stream->last = queued;
-    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_cond_signal(&stream->queued);
     (void)pthread_mutex_unlock(&mutex);
     return SUCCESS;
 }
@@ -641,7 +648,7 @@ static int drain(struct hop_gpu_stream *stream)
 {
     (void)pthread_mutex_lock(&mutex);
     while (stream->first || stream->busy)
-        (void)pthread_cond_wait(&changed, &mutex);
+        (void)pthread_cond_wait(&idle, &mutex);
     (void)pthread_mutex_unlock(&mutex);
     return atomic_load(&stream->context->error);
 }
@@ -683,6 +690,7 @@ API int cuStreamCreate(struct hop_gpu_stream **stream, unsigned flags)
         return OUT_OF_MEMORY;
     }
     made->context = current();
+    (void)pthread_cond_init(&made->queued, NULL);
     (void)pthread_mutex_lock(&mutex);
     made->random = seed += 7919;
     made->next = streams;
@@ -704,7 +712,7 @@ API int cuStreamDestroy_v2(struct hop_gpu_stream *stream)
         return INVALID_HANDLE;
     (void)pthread_mutex_lock(&mutex);
     stream->stopping = true;
-    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_cond_signal(&stream->queued);
     (void)pthread_mutex_unlock(&mutex);
     (void)pthread_join(stream->thread, NULL);
     (void)pthread_mutex_lock(&mutex);
@@ -713,6 +721,7 @@ API int cuStreamDestroy_v2(struct hop_gpu_stream *stream)
     *place = stream->next;
     live--;
     (void)pthread_mutex_unlock(&mutex);
+    (void)pthread_cond_destroy(&stream->queued);
     free(stream);
     return SUCCESS;
 }
@@ -819,7 +828,7 @@ API int cuMemFree_v2(hop_gpu_address address)
         undefined("memory is freed that another process has open");
     (void)pthread_mutex_lock(&mutex);
     while (is_working(range->context))
-        (void)pthread_cond_wait(&changed, &mutex);
+        (void)pthread_cond_wait(&idle, &mutex);
     range->context->used_bytes -= range->size;
     (void)pthread_mutex_unlock(&mutex);
     range_remove(range);
@@ -1207,7 +1216,7 @@ API int cuModuleGetFunction(struct hop_gpu_function **function, struct hop_gpu_m
         unsigned element = strstr(type, "64") ? 8 : strstr(type, "32") ? 4 : strstr(type, "16") ? 2 : 1;
         functions[known++] = (struct hop_gpu_function){kernel, element};
         while (is_working(current())) /* loading a kernel waits for the context */
-            (void)pthread_cond_wait(&changed, &mutex);
+            (void)pthread_cond_wait(&idle, &mutex);
     }
     (void)pthread_mutex_unlock(&mutex);
     *function = &functions[place];

@@ -230,12 +230,29 @@ static struct many *all_algorithms(uint32_t n, const char *device, uint32_t plac
     return many;
 }
 
+/* Leaves each so many'th case, from that one on. */
+static void keep(struct many *many, uint32_t every, uint32_t first)
+{
+    uint32_t kept = 0;
+    for (uint32_t c = 0; c < many->count; c++) {
+        if (c % every == first)
+            many->cases[kept++] = many->cases[c];
+        else
+            hop_schedule_destroy(many->cases[c].schedule);
+    }
+    many->count = kept;
+}
+
+/* All of them on three ranks; of other numbers of ranks a sample, but in soak. */
 static void every_algorithm_gives_what_the_collective_is_defined_to(void **state)
 {
     (void)state;
     const uint32_t sizes[] = {3, 5, 2, 4, 1};
-    for (uint32_t i = 0; i < soaked(5, REPEATED(3, 1)); i++)
-        run_and_finish(all_algorithms(sizes[i], i % 2 ? "hip" : "cuda", 3), sizes[i]);
+    for (uint32_t i = 0; i < soaked(5, REPEATED(3, 1)); i++) {
+        struct many *many = all_algorithms(sizes[i], i % 2 ? "hip" : "cuda", 3);
+        keep(many, soaked(1, i == 0 ? 1 : 4), 0);
+        run_and_finish(many, sizes[i]);
+    }
 }
 
 /* Pairs without access, one way or both, devices that a process does not see, streams that are late for milliseconds, and
@@ -257,18 +274,7 @@ static void so_it_does_on_machines_that_refuse(void **state)
         many->machine = &machines[i % count];
         for (uint32_t c = 0; c < many->count; c++)
             many->cases[c].options.machine = topology;
-        for (uint32_t c = 0, every = soaked(1, 5), kept = 0; c < many->count; c++) { /* a sample */
-            if ((c + i) % every == 0) {
-                struct one one = many->cases[kept];
-                many->cases[kept++] = many->cases[c];
-                many->cases[c] = one;
-            }
-            if (c + 1 == many->count) {
-                for (uint32_t left = kept; left < many->count; left++)
-                    hop_schedule_destroy(many->cases[left].schedule);
-                many->count = kept;
-            }
-        }
+        keep(many, soaked(1, 5), soaked(0, i % 5));
         run_and_finish(many, n);
     }
     hop_topology_destroy(topology);
@@ -290,7 +296,7 @@ static void no_launch_reads_what_an_earlier_one_left(void **state)
     (void)state;
     for (unsigned seed = 1; seed <= soaked(6, REPEATED(3, 1)); seed++) {
         uint32_t n = 2 + seed % 3;
-        struct many *many = new_cases(12, seed);
+        struct many *many = new_cases(soaked(12, 6), seed);
         many->between = dawdle;
         for (size_t a = 0; a < sizeof algorithms / sizeof algorithms[0]; a++) {
             for (uint32_t way = 0; way < 3; way++) {
@@ -346,6 +352,7 @@ static void copies_end_when_one_mechanism_lags_or_stalls_altogether(void **state
 
 /* No fault here is noticed by the time. */
 enum { TIMEOUT_S = 60, NOTICED = 4, FUNCTIONS = 64, SLOWLY = 20 };
+static const char no_fault[] = "no fault";
 
 /* What rank 1 says of its driver, in memory that all share: whose call failed, and how many there were. */
 struct told {
@@ -411,7 +418,7 @@ static enum hop_status fill_run_and_check(struct hop_team *team, struct hop_prog
         status = hop_program_run(program, NULL);
     if (status == HOP_OK)
         status = hop_program_check(program, 1, &wrong, &diag);
-    for (unsigned i = 0; i < 11 && status == HOP_OK; i++)
+    for (unsigned i = 0; i < soaked(11, 3) && status == HOP_OK; i++)
         status = hop_program_run(program, NULL);
     return status == HOP_OK && wrong ? HOP_ERR_INVALID : status;
 }
@@ -423,7 +430,7 @@ static int run_until_it_fails(struct hop_team *team, void *context)
     bool faulty = hop_team_rank(team) == 1;
     struct hop_program *program;
     prepare_driver(team, 7, trial->machine);
-    if (trial->fault && strchr(trial->fault, ':') && faulty)
+    if (trial->fault && trial->fault != no_fault && faulty)
         (void)setenv("HOPCAST_FAKE_CUDA_FAIL", trial->fault, 1);
     enum hop_status status =
         hop_program_create_hooked(team, trial->schedule, &trial->options, &trial->hooks, &program, NULL);
@@ -493,6 +500,8 @@ static void fail_at(struct trial *trial, const char *fault, const char *named, u
     enum hop_status status = hop_launch(&options, run_until_it_fails, trial, &result, &diag);
     const char *failed = trial->told->failed;
     assert_clean(fault);
+    if (fault == no_fault && status != HOP_OK)
+        fail_msg("without a fault: %s (%s)", diag.what, diag.place);
     if (status == HOP_OK && failed[0] && !may_fail_unheard(fault))
         fail_msg("%s: nothing happened", fault);
     if (status != HOP_OK && !strstr(diag.what, named))
@@ -502,7 +511,7 @@ static void fail_at(struct trial *trial, const char *fault, const char *named, u
 }
 
 struct program {
-    const char *what; /* a schedule, or NULL: */
+    const char *what; /* a schedule for four ranks, or NULL, for three: */
     enum hop_collective_kind kind;
     const char *algorithm;
     uint32_t placement;
@@ -516,12 +525,13 @@ static void fail_in_turn(const struct program *program, char *done, size_t done_
 {
     struct wanted w = {program->kind, 3, 0, 500, HOP_TYPE_F32, HOP_REDUCE_SUM, false};
     struct told counted;
+    uint32_t ranks = program->what ? 4 : w.n;
     struct trial trial = {.options = program->options, .machine = &program->machine, .told = shared_told()};
     if (program->what)
         CHECK(hop_schedule_parse("program", program->what, strlen(program->what), &trial.schedule, D));
     else
         CHECK(make_collective(&w, program->algorithm, 0, program->placement, &trial.schedule, D));
-    fail_at(&trial, "nothing", "", w.n);
+    fail_at(&trial, no_fault, "", ranks);
     counted = *trial.told;
     for (unsigned f = 0; f < FUNCTIONS && counted.calls[f].name[0]; f++) {
         const char *name = counted.calls[f].name;
@@ -534,7 +544,7 @@ static void fail_in_turn(const struct program *program, char *done, size_t done_
         (void)strncat(done, word, done_size - strlen(done) - 1);
         for (unsigned nth = 1, tried = 0; nth <= made && tried < soaked(20, 2); nth += step, tried++) {
             (void)snprintf(fault, sizeof fault, "%s:%u=1", name, nth);
-            fail_at(&trial, fault, name, w.n);
+            fail_at(&trial, fault, name, ranks);
         }
     }
     hop_schedule_destroy(trial.schedule);
