@@ -2,10 +2,12 @@
 /*
  * hopcast plan: which rank goes where and in which order every source sends, chosen together.
  *
- * SIGINT and SIGTERM end the search with the best so far.
+ * Under mpirun every rank searches; rank 0 reads, prints and writes (ranks_input.c). SIGINT and SIGTERM end the search with
+ * the best so far.
  */
 #include "plan.h"
 #include "options_shared.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,11 +76,17 @@ static const struct tool_option table[] = {
     OPTION("time-limit", 0, TIME, AT(plan_request, options.time_limit_s), "TIME",
            "stop after that, with the best so far; so do Ctrl-C and SIGTERM", .least = 1e-9),
     OPTION("max-nodes", 0, WHOLE, AT(plan_request, options.max_nodes), "N",
-           "stop after N states of all searches: the same result each time, whatever the threads", .low = 1),
+           "stop after N states of all searches: the same result each time, whatever the threads and processes",
+           .low = 1),
     SHARED(gap, AT(plan_request, options.gap)),
-    OPTION("threads", 0, COUNT, AT(plan_request, options.threads), "N", "default: one a processor", .low = 1,
+    OPTION("threads", 0, COUNT, AT(plan_request, options.threads), "N",
+           "default: one a processor; `mpirun hopcast plan` shares the work over processes", .low = 1,
            .high = PLAN_THREADS_MAX),
     SHARED(seed, AT(plan_request, options.seed), .help = "of the choices made at random (1)"),
+    OPTION("checkpoint", 0, TEXT, AT(plan_request, options.checkpoint), "FILE",
+           "save what is done there, and go on from it", .use = USE_FILE, .once = true),
+    OPTION("checkpoint-every", 0, TIME, AT(plan_request, options.checkpoint_s), "TIME", "how often (10s)",
+           .least = 1e-9, .needs = "checkpoint"),
     HEADING("What is shown:"),
     FLAG("quiet", 'q', AT(plan_request, map.quiet), "without the list of ranks"),
     SHARED(json, AT(plan_request, map.json), .use = USE_PRINT,
@@ -149,21 +157,41 @@ static void read_placement(struct plan_request *r, struct map_input *input)
     if (r->map.options.start_order == HOP_MAP_CYCLIC)
         tool_try(hop_placement_make(input->topology, r->is_collective ? r->ranks : hop_schedule_ranks(input->exchange),
                                     HOP_PLACEMENT_CYCLIC, &input->start, &tool_diag));
-    r->options.start = input->start;
 }
 
-static struct hop_plan_result *find(struct plan_request *r, const struct map_input *input)
+/* What rank 0 reads, and what the others need of it. */
+static struct ranks_input read_input(struct plan_request *r, struct map_input *input)
+{
+    input->topology = tool_load_topology(r->map.machine, &r->map.sets);
+    if (!take_collective(r, input->topology)) {
+        map_read_traffic(&r->map, input);
+        if (!input->exchange)
+            make_exchange(input);
+    }
+    read_placement(r, input);
+    map_check_files(&r->map, input);
+    return (struct ranks_input){input->topology, input->exchange, input->start};
+}
+
+static struct hop_plan_result *find(struct plan_request *r, const struct ranks_input *input, bool terminal)
 {
     struct hop_plan_result *result;
     struct tool_ticker ticker = tool_tick_begin();
+    ticker.terminal = ticker.terminal && terminal;
     r->options.progress = watch_plan;
     r->options.context = &ticker;
-    ranks_catch();
+    r->options.excluded = (const char *const *)r->map.excluded.at;
+    r->options.excluded_count = r->map.excluded.count;
+    r->options.keep = (const char *const *)r->map.keep.at;
+    r->options.keep_count = r->map.keep.count;
+    r->options.start = input->placement;
     enum hop_status status =
         r->is_collective
             ? hop_plan_collective(input->topology, r->ranks, &r->collective, &r->options, &result, &tool_diag)
-            : hop_plan(input->topology, input->exchange, &r->options, &result, &tool_diag);
+            : hop_plan(input->topology, input->schedule, &r->options, &result, &tool_diag);
     tool_tick_end(&ticker);
+    if (!terminal) /* rank 0 says what is wrong */
+        return NULL;
     tool_try_at(status, "%.100s --on %.100s", r->map.source, r->map.machine);
     return tool_have(result);
 }
@@ -174,36 +202,51 @@ const char *plan_remark(const struct hop_plan_result *result)
     return tool_text("%s; %s", SECONDS(result->value_s), hop_plan_words(result, words, sizeof words));
 }
 
+static void show(struct plan_request *r, const struct map_input *input, const struct hop_plan_result *result)
+{
+    plan_show(r, input, result);
+    r->map.remark = plan_remark(result);
+    const struct hop_plan_robust *robust = result->robust;
+    if (robust)
+        r->map.remark = tool_text("of least regret, at most %.3g %% over %u cases", 100 * robust->order.robust_regret,
+                                  robust->order.case_count);
+    if (result->best && r->output)
+        (void)tool_write_remarked(r->output, robust ? robust->order.best : result->best,
+                                  tool_text("hopcast plan %s --on %s", r->map.source, r->map.machine), r->map.remark);
+    if (result->best && r->svg)
+        plan_draw(r, input, result);
+    map_write_files(&r->map, input, robust ? robust->mapping : result->mapping);
+}
+
+/* Of a rank that searches for rank 0. */
+static int serve(struct plan_request *r, int argc, char **argv)
+{
+    struct ranks_input read;
+    ranks_catch();
+    if (!ranks_receive_input(r->options.group, &read))
+        return TOOL_OK;
+    tool_read(&tool_plan, argc, argv, r);
+    (void)take_collective(r, read.topology);
+    (void)find(r, &read, false);
+    return TOOL_OK;
+}
+
 static int run(int argc, char **argv)
 {
     static struct plan_request r = {.map = {.command = &tool_plan}, .options = {.seed = 1}};
     static struct map_input input;
+    struct hop_group *group = r.options.group = ranks_join();
+    if (hop_group_rank(group) != 0)
+        return serve(&r, argc, argv);
+    ranks_read(group);
     tool_read(&tool_plan, argc, argv, &r);
-    r.options.excluded = (const char *const *)r.map.excluded.at;
-    r.options.excluded_count = r.map.excluded.count;
-    r.options.keep = (const char *const *)r.map.keep.at;
-    r.options.keep_count = r.map.keep.count;
-    input.topology = tool_load_topology(r.map.machine, &r.map.sets);
-    if (!take_collective(&r, input.topology)) {
-        map_read_traffic(&r.map, &input);
-        if (!input.exchange)
-            make_exchange(&input);
-    }
-    read_placement(&r, &input);
-    map_check_files(&r.map, &input);
-    const struct hop_plan_result *result = find(&r, &input);
-    plan_show(&r, &input, result);
-    r.map.remark = plan_remark(result);
-    const struct hop_plan_robust *robust = result->robust;
-    if (robust)
-        r.map.remark = tool_text("of least regret, at most %.3g %% over %u cases", 100 * robust->order.robust_regret,
-                                 robust->order.case_count);
-    if (result->best && r.output)
-        (void)tool_write_remarked(r.output, robust ? robust->order.best : result->best,
-                                  tool_text("hopcast plan %s --on %s", r.map.source, r.map.machine), r.map.remark);
-    if (result->best && r.svg)
-        plan_draw(&r, &input, result);
-    map_write_files(&r.map, &input, robust ? robust->mapping : result->mapping);
+    const struct ranks_input shared = read_input(&r, &input);
+    ranks_catch();
+    ranks_send_input(group, &shared);
+    const struct hop_plan_result *result = find(&r, &shared, true);
+    show(&r, &input, result);
+    if (result->lost_rank >= 0)
+        return ranks_lost(group, result->lost_rank);
     return result->best ? TOOL_OK : TOOL_NEGATIVE;
 }
 

@@ -161,7 +161,10 @@ static void print_search(FILE *out, const struct hop_plan_result *result)
     else
         fprintf(out, "%.3g placement%s, %.0f searched", result->placements, result->placements > 1 ? "s" : "",
                 result->searched);
-    fprintf(out, ", %" PRIu64 " states\n", result->nodes);
+    fprintf(out, ", %" PRIu64 " states", result->nodes);
+    if (result->recalled)
+        fprintf(out, "; %" PRIu64 " steps of the search were in the checkpoint", result->recalled);
+    fprintf(out, "\n");
 }
 
 static void print_answer(FILE *out, const struct plan_request *request, const struct map_input *input,

@@ -47,7 +47,7 @@ struct hop_plan_options {
     bool keep_placement;          /* every rank stays where it is */
     bool allow_unclean, no_waits; /* as for hop_order_search */
     uint64_t seed;
-    uint64_t max_nodes;  /* states of all searches; the same result each time, whatever the threads. 0: a
+    uint64_t max_nodes;  /* states of all searches; the same result each time, whatever the threads and ranks. 0: a
                                          * few seconds' worth on up to 8 devices, minutes' on 64 */
     double time_limit_s; /* 0: none */
     double gap;          /* good enough: stop at (value - bound) / bound <= gap */
@@ -60,6 +60,12 @@ struct hop_plan_options {
     void *context;
     enum hop_plan_way way;
     bool robust; /* also find the plan of least regret */
+    const char *checkpoint; /* file to save to and to go on from, NULL: none. One that the same call did not write is
+                             * refused (HOP_ERR_INVALID) and left as it is */
+    double checkpoint_s;    /* how often to save, 0: every 10 s */
+    /* Processes that share the searches of orders and the lanes; NULL: this one alone. All ranks call alike; rank 0 alone reads
+     * and writes the checkpoint, chooses ways and gets a result, the others NULL. */
+    struct hop_group *group;
 };
 
 /* Steps from what was given to the whole plan. */
@@ -146,7 +152,9 @@ struct hop_plan_result {
     double bounded, searched; /* classes that bounds alone ruled out; placements whose orders were searched */
     const struct hop_plan_algorithm *algorithms; /* of a collective: those that were planned, then others by given_s */
     uint32_t algorithm_count, algorithm;         /* the plan's */
-    uint64_t nodes;           /* states of all searches */
+    uint64_t nodes;                              /* states of all searches, those of the checkpoint among them */
+    uint64_t recalled;                           /* questions whose answers the checkpoint had */
+    int lost_rank;                               /* of the group, -1: none; what was found until then is the plan */
     double elapsed_s;
     const char *note; /* something to know, or NULL */
 };

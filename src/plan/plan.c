@@ -172,11 +172,7 @@ static enum hop_status show_try(struct hop_plan_work *work, struct hop_plan_made
 static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made *made, const uint32_t *place,
                                 enum hop_plan_step fixed, struct hop_plan_try *try, struct hop_diag *diag)
 {
-    hop_plan_try(work, try);
-    if (try->status != HOP_OK) {
-        *diag = try->diag;
-        return try->status;
-    }
+    HOP_CHECK(hop_plan_try(work, try));
     enum hop_status status = show_try(work, made, place, fixed, try, diag);
     if (status != HOP_OK || !hop_assign_fits(&work->map.places.who, place)) { /* shown, but not allowed */
         hop_schedule_destroy(try->schedule);
@@ -206,24 +202,49 @@ static bool watch_map(const struct hop_map_progress *progress, void *context)
 }
 
 /* The best placement with the sends as they are, by simulation. */
-static enum hop_status place_first(struct hop_plan_work *work, uint32_t *place, struct hop_diag *diag)
+struct first {
+    struct hop_plan_work *work;
+    double limit_s;
+    uint32_t *place, count;
+};
+
+static enum hop_status find_first(void *context, struct hop_diag *diag)
 {
+    const struct first *first = context;
+    struct hop_plan_work *work = first->work;
     struct hop_map_options options = work->map_options;
     struct hop_map_result *mapped;
     options.metric = HOP_MAP_SIMULATED;
-    options.time_limit_s = work->options.time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0;
+    options.time_limit_s = first->limit_s;
     options.progress = watch_map;
     options.context = work;
-    work->phase = "map";
     HOP_CHECK(hop_map(work->topology, work->traffic, &options, &mapped, diag));
     for (uint32_t r = 0; r < work->ranks; r++) {
         uint32_t at = 0;
         while (work->map.places.device[at] != mapped->seats[r].device)
             at++;
-        place[r] = at;
+        first->place[r] = at;
     }
     hop_map_result_destroy(mapped);
     return HOP_OK;
+}
+
+static enum hop_status place_first(struct hop_plan_work *work, uint32_t *place)
+{
+    double none = 0, limit_s = work->options.time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0;
+    struct first first = {work, limit_s, place, work->ranks};
+    const struct hop_plan_numbers question = {.key = hop_plan_key(work, "map", work->map.before),
+                                              .find = find_first,
+                                              .context = &first,
+                                              .list = place,
+                                              .count = &first.count,
+                                              .most = work->ranks,
+                                              .limit = work->places,
+                                              .value_s = &none,
+                                              .time_limit_s = limit_s};
+    work->phase = "map";
+    memcpy(place, work->map.before, work->map.size); /* should it not be begun */
+    return hop_plan_ask_numbers(work, &question);
 }
 
 /* The best placement alone, and the best order on it. Where that is where ranks are, or one placement is like every
@@ -235,7 +256,7 @@ static enum hop_status place_and_order(struct hop_plan_work *work, struct hop_pl
     uint32_t *mapped = hop_arena_alloc(&made->arena, work->map.size);
     if (!mapped)
         return hop_fail_memory(diag);
-    HOP_CHECK(place_first(work, mapped, diag));
+    HOP_CHECK(place_first(work, mapped));
     struct hop_plan_try after = step_of(work, mapped);
     if (one || memcmp(mapped, work->map.before, work->map.size) == 0)
         after.max_nodes = work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit */
@@ -324,7 +345,7 @@ static enum hop_status answer(struct hop_plan_work *work, struct hop_plan_made *
     r->proved = work->options.no_waits ? r->proved_without_waits : r->proved_with_waits;
     r->placements = work->options.keep_placement ? 1 : hop_plan_placements(work);
     r->all_placements = !work->options.keep_placement && !work->options.keep_count && !work->options.excluded_count;
-    r->complete = !atomic_load(&work->stopped) && (r->proved || work->left > 0 || !work->options.max_nodes);
+    r->complete = !hop_plan_is_stopped(work) && (r->proved || work->left > 0 || !work->options.max_nodes);
     r->elapsed_s = hop_now_s() - work->begun_s;
     if (work->by_ready)
         r->note = "the schedule says `queue ready`: its sources take what is ready first, so only places were chosen";
@@ -379,19 +400,18 @@ static void finish(struct hop_plan_work *work)
     pthread_mutex_destroy(&work->mutex);
 }
 
-enum hop_status hop_plan_direct(const struct hop_topology *topology, const struct hop_schedule *exchange,
-                                const struct hop_plan_options *options, struct hop_plan_result **result,
-                                struct hop_diag *diag)
+enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_topology *topology,
+                                const struct hop_schedule *exchange, const struct hop_plan_options *options,
+                                struct hop_plan_result **result, struct hop_diag *diag)
 {
-    struct hop_plan_options own = {.seed = 1};
-    struct hop_diag ignored;
-    diag = diag ? diag : &ignored;
-    HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    const struct hop_plan_options own = *options;
     HOP_CHECK(check_options(&own, exchange, diag));
     struct hop_plan_made *made = calloc(1, sizeof *made);
     if (!made)
         return hop_fail_memory(diag);
-    struct hop_plan_work work = {.topology = topology,
+    struct hop_plan_work work = {.call = call,
+                                 .about = hop_plan_hash_exchange(exchange),
+                                 .topology = topology,
                                  .exchange = exchange,
                                  .options = own,
                                  .diag = diag,

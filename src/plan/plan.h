@@ -3,6 +3,8 @@
  * Planning, inside: what a call of hop_plan works on.
  *
  *     map        places, restrictions, where ranks are, the exchange that is put anywhere: of room map
+ *     call       what all that is planned in one shares: ranks, and what the checkpoint has (plan_call.c, plan_answers.h)
+ *     questions  what may take long: dealt to ranks and threads (plan_ask.c, plan_limits.c), and kept
  *     tries      a placement and the best order on it, searched by room order (plan_try.c)
  *     loads      what the exchange loads on sources and links in a placement, a bound of its time (plan_loads.c)
  *     twins      ranks that may stand for each other in the exchange (plan_twins.c)
@@ -22,12 +24,25 @@
 #include "hopcast/plan.h"
 #include "map/map.h"
 #include "order/apart.h"
+#include "plan/plan_answers.h"
 
 #define HOP_PLAN_TOLERANCE 1e-9 /* relative: values as near as that are one */
 /* What is left of the best: plans below it are better. */
 #define HOP_PLAN_BETTER(best_s) ((best_s) * (1 - HOP_PLAN_TOLERANCE))
 
+/* What all that is planned in a call of the library shares. */
+struct hop_plan_call {
+    struct hop_plan_answers answers;
+    struct hop_group *group; /* NULL: this process is alone */
+    int rank, ranks, lost;   /* the last: the first rank that was lost, -1: none */
+    bool asking, told;       /* the ranks are at their parts; they were told to stop */
+    double looked_s;
+};
+
 struct hop_plan_work {
+    struct hop_plan_call *call;
+    uint64_t about; /* a hash of the exchange, in keys of questions */
+    bool agreed;    /* all ranks know that it was stopped */
     const struct hop_topology *topology;
     const struct hop_schedule *exchange;
     struct hop_plan_options options;
@@ -97,9 +112,9 @@ struct hop_plan_try {
     bool given_clean;              /* and whether it is clean */
     struct hop_schedule *schedule; /* the best found, NULL: none */
 };
-/* Searches; several threads may. */
-void hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try);
-/* Several at once, each with one thread and a limit of states. The first failure is the work's. */
+/* Searches; without a limit of states all ranks work on it. */
+enum hop_status hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try);
+/* Several at once, each with one thread and a limit of states. */
 enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count);
 /* The same with other work: run is called with each number below count, by some thread; `tells`: by the caller's. */
 void hop_plan_together(struct hop_plan_work *work, uint32_t count, void (*run)(void *context, uint32_t i, bool tells),
@@ -107,9 +122,72 @@ void hop_plan_together(struct hop_plan_work *work, uint32_t count, void (*run)(v
 uint32_t hop_plan_threads(const struct hop_plan_work *work);
 /* Takes over what a try found if it is the best so far, and its states; frees the rest. Returns whether it is. */
 bool hop_plan_take(struct hop_plan_work *work, struct hop_plan_try *try);
-/* Whether to go on: false once the caller said stop, or states or time are spent, or the gap is closed. */
+/* Whether to go on: false once the caller said stop, or states or time are spent, or the gap is closed. Between questions all
+ * ranks hear the same. */
 bool hop_plan_goes_on(struct hop_plan_work *work);
+bool hop_plan_is_stopped(const struct hop_plan_work *work);
 double hop_plan_time_left(const struct hop_plan_work *work); /* INFINITY: there is no limit */
+
+/* ---- questions ---- */
+
+/* Some at once, by number. */
+struct hop_plan_questions {
+    uint32_t count;
+    bool together; /* all ranks work on it, which is one */
+    void *context;
+    uint64_t (*key)(void *context, uint32_t i); /* a hash of all that the answer depends on */
+    /* By some thread of one rank; `tells`: by the caller's. *whole false: a limit of time ended it, so that another run
+     * may find more. Those that are not begun, since the work is stopped, are as they were. */
+    enum hop_status (*find)(void *context, uint32_t i, bool tells, bool *whole, struct hop_diag *diag);
+    void (*write)(void *context, uint32_t i, struct hop_buffer *out);
+    bool (*read)(void *context, uint32_t i,
+                 struct hop_plan_reading *in); /* false: that is no answer; nothing changed */
+};
+/* Every rank asks the same, and has all answers afterwards. */
+enum hop_status hop_plan_ask(struct hop_plan_work *work, const struct hop_plan_questions *questions);
+
+/* One question to rank 0, whose answer is numbers and a value; states that are spent are taken off. */
+struct hop_plan_numbers {
+    uint64_t key;
+    enum hop_status (*find)(void *context, struct hop_diag *diag);
+    void *context;
+    uint32_t *list, *count;
+    uint32_t most, limit; /* room for so many, each below the limit */
+    double *value_s;
+    double time_limit_s; /* what takes as long is not kept; 0: none */
+};
+enum hop_status hop_plan_ask_numbers(struct hop_plan_work *work, const struct hop_plan_numbers *numbers);
+/* ---- the call and its ranks ---- */
+
+enum hop_plan_tag {                          /* those of a search of orders are below */
+                    HOP_PLAN_TAG_PART = 101, /* a rank's answers, to rank 0 */
+                    HOP_PLAN_TAG_ALL,        /* everybody's, from there */
+                    HOP_PLAN_TAG_STOP,       /* end early, from rank 0 */
+                    HOP_PLAN_TAG_SAYS        /* what rank 0 knows */
+};
+struct hop_group_message;
+void hop_plan_send_all(struct hop_plan_call *call, enum hop_plan_tag tag, const void *bytes, size_t size);
+/* Whether a message with this tag comes within a moment; others are dropped. */
+bool hop_plan_receive(struct hop_plan_call *call, enum hop_plan_tag tag, struct hop_group_message *message);
+/* Until it comes, or a rank is lost. */
+enum hop_status hop_plan_await(struct hop_plan_call *call, enum hop_plan_tag tag, struct hop_group_message *message,
+                               struct hop_diag *diag);
+bool hop_plan_lost(struct hop_plan_call *call); /* whether a rank is */
+/* Rank 0's value. */
+uint64_t hop_plan_first_says(struct hop_plan_call *call, uint64_t value);
+/* For who looks after a work: a wish to stop, and a rank that was lost. */
+void hop_plan_look(struct hop_plan_work *work);
+
+/* Begins: joins the group and reads the checkpoint. exchange: a hash of what is planned. */
+enum hop_status hop_plan_call_begin(struct hop_plan_call *call, const struct hop_topology *topology,
+                                    const struct hop_plan_options *options, uint64_t exchange, struct hop_diag *diag);
+/* Ends: unless status says that something failed, saves, and tells of it in what was found. Returns the status. */
+enum hop_status hop_plan_call_end(struct hop_plan_call *call, enum hop_status status, struct hop_plan_result *found,
+                                  struct hop_diag *diag);
+uint64_t hop_plan_hash_text(uint64_t hash, const char *text);
+/* The beginning of a key: what is asked, about a placement. */
+uint64_t hop_plan_key(const struct hop_plan_work *work, const char *what, const uint32_t *place);
+uint64_t hop_plan_hash_exchange(const struct hop_schedule *exchange);
 
 /* ---- loads ---- */
 
@@ -171,9 +249,9 @@ enum hop_status hop_plan_sketch_create(struct hop_plan_work *work, struct hop_pl
 void hop_plan_sketch_destroy(struct hop_plan_sketch *sketch); /* NULL is allowed */
 uint64_t hop_plan_sketch_states(const struct hop_plan_sketch *sketch); /* that one counts as */
 double hop_plan_sketch_value(struct hop_plan_sketch *sketch, const uint32_t *place);
-/* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; how many there are. */
-uint32_t hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps, uint64_t seed,
-                                uint32_t *rows, uint32_t most);
+/* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; *count: of them. */
+enum hop_status hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps,
+                                       uint64_t seed, uint32_t *rows, uint32_t most, uint32_t *count);
 
 /* ---- placement and order as one ---- */
 
@@ -215,13 +293,14 @@ enum hop_status hop_plan_exact(struct hop_plan_work *work, struct hop_plan_loads
 enum hop_status hop_plan_local(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
 
 /* Placement and order, of copies that go as they are told. */
-enum hop_status hop_plan_direct(const struct hop_topology *topology, const struct hop_schedule *exchange,
-                                const struct hop_plan_options *options, struct hop_plan_result **result,
-                                struct hop_diag *diag);
+enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_topology *topology,
+                                const struct hop_schedule *exchange, const struct hop_plan_options *options,
+                                struct hop_plan_result **result, struct hop_diag *diag);
 
 /* ---- further steps ---- */
 
 struct hop_plan_further {
+    struct hop_plan_call *call;
     const struct hop_topology *topology;
     const struct hop_schedule *exchange; /* between ranks, of the plan's algorithm */
     const struct hop_plan_options *options;

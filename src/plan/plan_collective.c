@@ -9,10 +9,12 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 
 enum { PLANNED = 6, SHOWN = 24 };
 
 struct chooser {
+    struct hop_plan_call call;
     const struct hop_topology *topology;
     struct hop_collective_options collective;
     struct hop_plan_options options;
@@ -91,10 +93,11 @@ static enum hop_status make(const struct chooser *c, const char *const *devices,
 
 /* ---- planning one ---- */
 
-static bool is_stopped(const struct chooser *c)
+static bool is_stopped(struct chooser *c)
 {
-    return (c->best && !c->best->complete && !c->options.max_nodes) ||
-           (c->options.time_limit_s > 0 && hop_now_s() - c->begun_s >= c->options.time_limit_s);
+    return hop_plan_first_says(
+        &c->call, (c->best && !c->best->complete && !c->options.max_nodes) ||
+                      (c->options.time_limit_s > 0 && hop_now_s() - c->begun_s >= c->options.time_limit_s));
 }
 
 static enum hop_status plan_one(struct chooser *c, const struct hop_plan_algorithm *wanted, uint32_t left,
@@ -111,7 +114,7 @@ static enum hop_status plan_one(struct chooser *c, const struct hop_plan_algorit
     options.max_nodes = options.max_nodes ? options.max_nodes / (left > 1 ? PLANNED : 1) + 1 : 0;
     if (options.time_limit_s > 0)
         options.time_limit_s = hop_max(1e-3, (options.time_limit_s - (hop_now_s() - c->begun_s)) / left);
-    enum hop_status status = hop_plan_direct(c->topology, schedule, &options, &result, diag);
+    enum hop_status status = hop_plan_direct(&c->call, c->topology, schedule, &options, &result, diag);
     hop_schedule_destroy(schedule);
     if (status != HOP_OK)
         return status;
@@ -271,7 +274,8 @@ static enum hop_status go_further(struct chooser *c, const struct hop_plan_optio
     const struct hop_plan_algorithm *chosen = &c->list[c->chosen];
     struct hop_schedule *exchange;
     HOP_CHECK(make(c, c->placeholders, chosen->name, chosen->segment_bytes, NULL, &exchange, diag));
-    struct hop_plan_further further = {.topology = c->topology,
+    struct hop_plan_further further = {.call = &c->call,
+                                       .topology = c->topology,
                                        .exchange = exchange,
                                        .options = whole,
                                        .made = (struct hop_plan_made *)c->best,
@@ -292,6 +296,13 @@ static enum hop_status check(const struct chooser *c, struct hop_diag *diag)
     return HOP_OK;
 }
 
+static uint64_t hash_collective(const struct chooser *c)
+{
+    const struct hop_collective_options *o = &c->collective;
+    const uint64_t numbers[] = {c->ranks, o->kind, o->bytes, o->segment_bytes, o->reduce, o->type, o->root};
+    return hop_plan_hash_text(hop_hash(HOP_HASH_BEGIN, numbers, sizeof numbers), o->algorithm);
+}
+
 enum hop_status hop_plan_collective(const struct hop_topology *topology, uint32_t ranks,
                                     const struct hop_collective_options *collective,
                                     const struct hop_plan_options *options, struct hop_plan_result **result,
@@ -307,16 +318,19 @@ enum hop_status hop_plan_collective(const struct hop_topology *topology, uint32_
     HOP_CHECK(check(&c, diag));
     const struct hop_plan_options whole = c.options;
     hop_plan_leave_share(&c.options);
-    enum hop_status status = seat_ranks(&c, diag);
+    enum hop_status status = hop_plan_call_begin(&c.call, topology, &whole, hash_collective(&c), diag);
+    if (status == HOP_OK)
+        status = seat_ranks(&c, diag);
     if (status == HOP_OK)
         status = plan_all(&c, ranked, &count, diag);
     if (status == HOP_OK)
         status = tell(&c, ranked, count, diag);
-    if (status == HOP_OK)
+    if (status == HOP_OK && c.call.rank == 0)
         status = go_further(&c, &whole, diag);
-    if (status == HOP_OK)
-        *result = c.best;
-    else
+    status = hop_plan_call_end(&c.call, status, c.best, diag);
+    bool keeps = status == HOP_OK && c.call.rank == 0;
+    *result = keeps ? c.best : NULL;
+    if (!keeps)
         hop_plan_result_destroy(c.best);
     hop_schedule_destroy(c.given);
     hop_arena_finish(&c.arena);

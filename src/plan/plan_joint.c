@@ -8,7 +8,8 @@
  *     round   each lane anneals from its best, then changes its order alone; the worse half goes on from the better
  *             half's best. Rounds are longer and longer.
  *
- * Lanes meet between rounds only, so that a limit of states gives the same however many threads there are.
+ * Lanes meet between rounds only, so that a limit of states gives the same however many threads and ranks there are: what a lane comes
+ * to in a round is a question, which its state answers (plan_ask.c).
  */
 #include "base/random.h"
 #include "order/improve.h"
@@ -225,6 +226,122 @@ static void anneal(void *joint, uint32_t i, bool tells)
     keep_best(l, &l->next);
 }
 
+/* ---- rounds as questions ---- */
+
+struct round {
+    struct joint *joint;
+    void (*run)(void *joint, uint32_t i, bool tells);
+};
+
+/* What a lane works on: its best, or, to begin with, its part of the starts, and its best behind these. NULL: no more. */
+static struct pair *pair_of(const struct round *round, uint32_t i, uint32_t k)
+{
+    struct joint *j = round->joint;
+    uint32_t at = i + k * j->lane_count, starts = round->run != start || at < i ? 0 : j->start_count;
+    uint32_t own = starts > i ? (starts - i - 1) / j->lane_count + 1 : 0;
+    return k < own ? &j->starts[at] : k == own ? &j->lanes[i].best : NULL;
+}
+
+static uint64_t key_of(void *round, uint32_t i)
+{
+    const struct round *r = round;
+    const struct joint *j = r->joint;
+    const struct lane *l = &j->lanes[i];
+    const uint64_t numbers[] = {i, l->rng, l->quota};
+    uint64_t hash = hop_hash(hop_plan_hash_text(j->work->about, "lane"), numbers, sizeof numbers);
+    hash = hop_hash(hash, &j->enough_s, sizeof j->enough_s);
+    for (uint32_t k = 0; pair_of(r, i, k); k++) {
+        const struct pair *pair = pair_of(r, i, k);
+        hash = hop_hash(hash, &pair->value_s, sizeof pair->value_s);
+        if (pair == &l->best && isinf(pair->value_s))
+            continue;
+        hash = hop_hash(hash, pair->place, j->ranks * sizeof *pair->place);
+        hash = hop_hash(hash, pair->sequence.order, j->ops * sizeof *pair->sequence.order);
+        hash = hop_hash(hash, pair->sequence.after, j->ops * sizeof *pair->sequence.after);
+    }
+    return hash;
+}
+
+static enum hop_status find(void *round, uint32_t i, bool tells, bool *whole, struct hop_diag *diag)
+{
+    const struct round *r = round;
+    struct lane *l = &r->joint->lanes[i];
+    (void)whole;
+    r->run(r->joint, i, tells);
+    if (l->status != HOP_OK)
+        *diag = l->diag;
+    return l->status;
+}
+
+static void write_pair(const struct joint *j, const struct pair *pair, struct hop_buffer *out)
+{
+    hop_plan_put_value(out, pair->value_s);
+    for (uint32_t r = 0; r < j->ranks && isfinite(pair->value_s); r++)
+        hop_plan_put_whole(out, pair->place[r]);
+    for (uint32_t op = 0; op < j->ops && isfinite(pair->value_s); op++) {
+        hop_plan_put_whole(out, pair->sequence.order[op]);
+        hop_plan_put_whole(out, pair->sequence.after[op] == HOP_NONE ? 0 : pair->sequence.after[op] + (uint64_t)1);
+    }
+}
+
+static void write_lane(void *round, uint32_t i, struct hop_buffer *out)
+{
+    const struct round *r = round;
+    const struct lane *l = &r->joint->lanes[i];
+    hop_plan_put_whole(out, l->rng);
+    hop_plan_put_whole(out, l->nodes);
+    hop_plan_put_whole(out, l->looked_at);
+    for (uint32_t k = 0; pair_of(r, i, k); k++)
+        write_pair(r->joint, pair_of(r, i, k), out);
+}
+
+static bool read_pair(struct lane *l, struct pair *pair, struct hop_plan_reading *in)
+{
+    const struct joint *j = l->joint;
+    l->next.value_s = hop_plan_get_value(in);
+    if (isinf(l->next.value_s)) {
+        pair->value_s = INFINITY;
+        return !in->failed;
+    }
+    for (uint32_t r = 0; r < j->ranks; r++)
+        l->next.place[r] = (uint32_t)hop_plan_get_whole(in, j->places - 1);
+    for (uint32_t op = 0; op < j->ops; op++) {
+        l->next.sequence.order[op] = (uint32_t)hop_plan_get_whole(in, UINT32_MAX);
+        l->next.sequence.after[op] = (uint32_t)hop_plan_get_whole(in, j->ops) - 1; /* HOP_NONE */
+    }
+    if (in->failed || !hop_assign_fits(&j->work->map.places.who, l->next.place) ||
+        !hop_sequence_check(&l->placed->problem, &l->next.sequence))
+        return false;
+    copy_pair(j, &l->next, pair);
+    return true;
+}
+
+static bool read_lane(void *round, uint32_t i, struct hop_plan_reading *in)
+{
+    const struct round *r = round;
+    struct lane *l = &r->joint->lanes[i];
+    uint64_t rng = hop_plan_get_whole(in, UINT64_MAX), nodes = hop_plan_get_whole(in, UINT64_MAX / 4);
+    uint32_t looked_at = (uint32_t)hop_plan_get_whole(in, UINT32_MAX);
+    for (uint32_t k = 0; pair_of(r, i, k); k++) {
+        if (!read_pair(l, pair_of(r, i, k), in))
+            return false;
+    }
+    l->rng = rng;
+    l->nodes = nodes;
+    l->looked_at = looked_at;
+    return true;
+}
+
+static enum hop_status work_off(struct joint *j, void (*run)(void *joint, uint32_t i, bool tells))
+{
+    struct round round = {j, run};
+    const struct hop_plan_questions questions = {
+        .count = j->lane_count, .context = &round, .key = key_of, .find = find, .write = write_lane, .read = read_lane};
+    return hop_plan_ask(j->work, &questions);
+}
+
+/* ---- between rounds ---- */
+
 static int by_value(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
@@ -238,10 +355,6 @@ static enum hop_status gather(struct joint *j, struct hop_diag *diag)
     struct lane *best = NULL;
     for (uint32_t i = 0; i < j->lane_count; i++) {
         struct lane *l = &j->lanes[i];
-        if (l->status != HOP_OK) {
-            *diag = l->diag;
-            return l->status;
-        }
         w->result->nodes += l->nodes;
         w->result->searched += l->looked_at;
         w->left -= l->nodes < w->left ? l->nodes : w->left;
@@ -284,7 +397,7 @@ static void share(struct joint *j)
 static enum hop_status rounds(struct joint *j, struct hop_diag *diag)
 {
     struct hop_plan_work *w = j->work;
-    hop_plan_together(w, j->lane_count, start, j);
+    HOP_CHECK(work_off(j, start));
     HOP_CHECK(gather(j, diag));
     qsort(j->starts, j->start_count, sizeof *j->starts, by_value);
     for (uint32_t i = 0; i < j->lane_count && i < j->start_count; i++)
@@ -293,7 +406,7 @@ static enum hop_status rounds(struct joint *j, struct hop_diag *diag)
         uint64_t most = w->left / j->lane_count + 1;
         for (uint32_t i = 0; i < j->lane_count; i++)
             j->lanes[i].quota = most < quota * (ROUND_MORE + 1) ? most : quota;
-        hop_plan_together(w, j->lane_count, anneal, j);
+        HOP_CHECK(work_off(j, anneal));
         HOP_CHECK(gather(j, diag));
         share(j);
     }
@@ -330,8 +443,8 @@ static enum hop_status find_starts(struct joint *j, struct hop_plan_sketch *sket
     HOP_CHECK(add_start(j, even, NULL, diag));
     if (sketch) {
         uint64_t steps = WORK / j->ops + 1, most = w->left / SHARE / hop_plan_sketch_states(sketch) + 1;
-        count = hop_plan_sketch_search(sketch, even, (uint32_t)(steps < most ? steps : most), w->options.seed, rows,
-                                       STARTS);
+        HOP_CHECK(hop_plan_sketch_search(sketch, even, (uint32_t)(steps < most ? steps : most), w->options.seed, rows,
+                                         STARTS, &count));
     }
     for (uint32_t k = 0; k < count; k++)
         HOP_CHECK(add_start(j, rows + (size_t)k * j->ranks, NULL, diag));
@@ -370,9 +483,9 @@ static void destroy_lane(struct lane *l)
 
 static uint32_t lanes_of(const struct hop_plan_work *w)
 {
-    uint32_t threads = hop_plan_threads(w);
+    uint64_t threads = hop_plan_first_says(w->call, hop_plan_threads(w) * (uint64_t)w->call->ranks);
     if (w->left >= UINT64_MAX / 2) /* against the clock */
-        return threads < LANES_MOST ? threads : LANES_MOST;
+        return threads < LANES_MOST ? (uint32_t)threads : LANES_MOST;
     return w->left >= FEW_LANES * (uint64_t)LANE_NODES ? FEW_LANES : (uint32_t)(w->left / LANE_NODES) + 1;
 }
 

@@ -2,52 +2,11 @@
 /* One placement and the best order on it; several at once. */
 #include "plan/plan.h"
 
-#include <unistd.h>
-
 #include "base/clock.h"
+#include "base/random.h"
 
-enum { THREADS_MOST = 64, WATCHED_WORK = 500000 /* states times operations */ };
+enum { WATCHED_WORK = 500000 /* states times operations */ };
 #define CLEAN (1 + 1e-9)
-#define WATCH_S 0.05
-
-/* ---- limits ---- */
-
-double hop_plan_time_left(const struct hop_plan_work *work)
-{
-    double limit_s = work->options.time_limit_s;
-    return limit_s > 0 ? hop_max(0, work->begun_s + limit_s - hop_now_s()) : INFINITY;
-}
-
-static void tell(struct hop_plan_work *work)
-{
-    double now_s = hop_now_s();
-    if (!work->options.progress || now_s - work->told_s < 0.1)
-        return;
-    work->told_s = now_s;
-    const struct hop_plan_progress progress = {
-        .phase = work->phase,
-        .value_s = work->best_s,
-        .bound_s = work->floor_s,
-        .placements = work->result->classes,
-        .closed = work->result->bounded + work->result->searched,
-        .elapsed_s = now_s - work->begun_s,
-    };
-    if (!work->options.progress(&progress, work->options.context))
-        atomic_store(&work->stopped, true);
-}
-
-static bool is_near(const struct hop_plan_work *work)
-{
-    return work->floor_s > 0 && work->best_s <= work->floor_s * (1 + hop_max(work->options.gap, HOP_PLAN_TOLERANCE));
-}
-
-bool hop_plan_goes_on(struct hop_plan_work *work)
-{
-    tell(work);
-    if (hop_plan_time_left(work) <= 0)
-        atomic_store(&work->stopped, true);
-    return !atomic_load(&work->stopped) && work->left > 0 && !is_near(work);
-}
 
 /* ---- one ---- */
 
@@ -61,7 +20,7 @@ static bool watch_order(const struct hop_order_progress *progress, void *context
     const struct watch *watch = context;
     (void)progress;
     if (watch->tells)
-        tell(watch->work);
+        (void)hop_plan_goes_on(watch->work);
     return !atomic_load(&watch->work->stopped);
 }
 
@@ -112,7 +71,7 @@ static void tell_order(struct hop_plan_try *try, struct hop_order_result *found)
     found->candidates[found->candidate_count - 1].schedule = NULL; /* taken over */
 }
 
-static void try_one(struct hop_plan_work *work, struct hop_plan_try *try, bool tells)
+static void try_one(struct hop_plan_work *work, struct hop_plan_try *try, struct hop_group *together, bool tells)
 {
     struct hop_schedule *placed = NULL;
     struct hop_order_result *found = NULL;
@@ -129,9 +88,9 @@ static void try_one(struct hop_plan_work *work, struct hop_plan_try *try, bool t
                                               .or_given = true,
                                               .threads = try->threads,
                                               .seed = work->options.seed,
+                                              .group = together,
                                               .progress = watched ? watch_order : NULL,
                                               .context = &watch};
-    try->value_s = INFINITY;
     try->status = put(work, try->place, &placed, &try->diag);
     if (try->status == HOP_OK && work->by_ready)
         try->status = simulate(work, try, placed);
@@ -144,86 +103,119 @@ static void try_one(struct hop_plan_work *work, struct hop_plan_try *try, bool t
     hop_order_result_destroy(found);
 }
 
-void hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try)
-{
-    try_one(work, try, true);
-}
-
-/* ---- several ---- */
-
-struct pack {
-    struct hop_plan_work *work;
-    void (*run)(void *context, uint32_t i, bool tells);
-    void *context;
-    uint32_t count;
-    _Atomic(uint32_t) next, ended;
-};
-
-static void work_off(struct pack *pack, bool tells)
-{
-    for (uint32_t i; (i = atomic_fetch_add(&pack->next, 1)) < pack->count;) {
-        if (!atomic_load(&pack->work->stopped))
-            pack->run(pack->context, i, tells);
-        atomic_fetch_add(&pack->ended, 1);
-    }
-}
-
-static void *thread_main(void *pack)
-{
-    work_off(pack, false);
-    return NULL;
-}
-
-uint32_t hop_plan_threads(const struct hop_plan_work *work)
-{
-    long threads = work->options.threads ? (long)work->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
-    return threads < 1 ? 1 : threads > THREADS_MOST ? THREADS_MOST : (uint32_t)threads;
-}
-
-void hop_plan_together(struct hop_plan_work *work, uint32_t count, void (*run)(void *context, uint32_t i, bool tells),
-                       void *context)
-{
-    struct pack pack = {.work = work, .run = run, .context = context, .count = count};
-    pthread_t thread[THREADS_MOST];
-    uint32_t most = hop_plan_threads(work), threads = most < count ? most : count, started = 0;
-    while (started + 1 < threads && pthread_create(&thread[started], NULL, thread_main, &pack) == 0)
-        started++;
-    work_off(&pack, true);
-    while (atomic_load(&pack.ended) < count) {
-        (void)hop_plan_goes_on(work);
-        hop_sleep_s(WATCH_S / 10);
-    }
-    for (uint32_t t = 0; t < started; t++)
-        pthread_join(thread[t], NULL);
-}
+/* ---- as answers ---- */
 
 struct tries {
     struct hop_plan_work *work;
     struct hop_plan_try *list;
+    struct hop_group *together;
+    bool step; /* its schedule is shown; else only the best one is */
 };
 
-static void try_it(void *tries, uint32_t i, bool tells)
+static uint64_t key_of(void *tries, uint32_t i)
 {
     const struct tries *t = tries;
-    try_one(t->work, &t->list[i], tells);
+    const struct hop_plan_try *try = &t->list[i];
+    const double values[] = {try->cut_s, t->work->options.gap};
+    const uint64_t numbers[] = {try->no_waits, try->max_nodes};
+    return hop_hash(hop_hash(hop_plan_key(t->work, "try", try->place), values, sizeof values), numbers, sizeof numbers);
+}
+
+static enum hop_status find(void *tries, uint32_t i, bool tells, bool *whole, struct hop_diag *diag)
+{
+    const struct tries *t = tries;
+    struct hop_plan_try *try = &t->list[i];
+    double begun_s = hop_now_s();
+    try_one(t->work, try, t->together, tells);
+    if (try->status != HOP_OK)
+        *diag = try->diag;
+    *whole = try->complete || !(try->time_limit_s > 0) || hop_now_s() - begun_s < try->time_limit_s;
+    return try->status;
+}
+
+enum { WAITS = 1, CLEAN_BEST = 2, COMPLETE = 4, CLEAN_GIVEN = 8, FLAGS = 15 };
+
+static void write_try(const struct hop_plan_try *try, bool with_schedule, struct hop_buffer *out)
+{
+    char *text = with_schedule ? hop_schedule_to_text(try->schedule) : NULL;
+    hop_plan_put_value(out, try->value_s);
+    hop_plan_put_value(out, try->floor_s);
+    hop_plan_put_value(out, try->bound_s);
+    hop_plan_put_value(out, try->given_s);
+    hop_plan_put_whole(out, try->nodes);
+    hop_plan_put_whole(out, (try->waits ? WAITS : 0) | (try->clean ? CLEAN_BEST : 0) | (try->complete ? COMPLETE : 0) |
+                                (try->given_clean ? CLEAN_GIVEN : 0));
+    hop_buffer_puts(out, text ? text : "");
+    out->failed = out->failed || (with_schedule && !text);
+    free(text);
+}
+
+static bool read_try(const struct hop_plan_work *work, struct hop_plan_try *try, struct hop_plan_reading *in)
+{
+    struct hop_plan_try read = *try;
+    read.value_s = hop_plan_get_value(in);
+    read.floor_s = hop_plan_get_value(in);
+    read.bound_s = hop_plan_get_value(in);
+    read.given_s = hop_plan_get_value(in);
+    read.nodes = hop_plan_get_whole(in, UINT64_MAX / 4);
+    uint64_t flags = hop_plan_get_whole(in, FLAGS);
+    read.waits = flags & WAITS;
+    read.clean = flags & CLEAN_BEST;
+    read.complete = flags & COMPLETE;
+    read.given_clean = flags & CLEAN_GIVEN;
+    read.schedule = NULL;
+    if (in->failed ||
+        (in->at < in->end && hop_schedule_parse(hop_schedule_name(work->exchange), in->at, (size_t)(in->end - in->at),
+                                                &read.schedule, NULL) != HOP_OK))
+        return false;
+    hop_schedule_destroy(try->schedule); /* of a search together with other ranks */
+    *try = read;
+    return true;
+}
+
+static void write_one(void *tries, uint32_t i, struct hop_buffer *out)
+{
+    const struct tries *t = tries;
+    const struct hop_plan_try *try = &t->list[i];
+    write_try(try, try->schedule && (t->step || try->value_s < HOP_PLAN_BETTER(t->work->best_s)), out);
+}
+
+static bool read_one(void *tries, uint32_t i, struct hop_plan_reading *in)
+{
+    const struct tries *t = tries;
+    return read_try(t->work, &t->list[i], in);
+}
+
+static enum hop_status ask(struct tries *tries, uint32_t count)
+{
+    const struct hop_plan_questions questions = {.count = count,
+                                                 .together = tries->together,
+                                                 .context = tries,
+                                                 .key = key_of,
+                                                 .find = find,
+                                                 .write = write_one,
+                                                 .read = read_one};
+    for (uint32_t i = 0; i < count; i++)
+        tries->list[i].value_s = INFINITY; /* those that are not begun found nothing */
+    return hop_plan_ask(tries->work, &questions);
+}
+
+enum hop_status hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try)
+{
+    struct tries one = {work, try,
+                        try->max_nodes || work->by_ready || work->call->ranks == 1 ? NULL : work->call->group, true};
+    return ask(&one, 1);
 }
 
 enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count)
 {
-    struct tries all = {work, tries};
-    for (uint32_t i = 0; i < count; i++) { /* those that are not begun found nothing */
-        tries[i].value_s = INFINITY;
+    struct tries all = {work, tries, NULL, false};
+    for (uint32_t i = 0; i < count; i++)
         tries[i].threads = 1;
-    }
-    hop_plan_together(work, count, try_it, &all);
-    for (uint32_t i = 0; i < count; i++) {
-        if (tries[i].status != HOP_OK) {
-            *work->diag = tries[i].diag;
-            return tries[i].status;
-        }
-    }
-    return HOP_OK;
+    return ask(&all, count);
 }
+
+/* ---- the best ---- */
 
 bool hop_plan_take(struct hop_plan_work *work, struct hop_plan_try *try)
 {

@@ -4,6 +4,131 @@
 
 #include "base/clock.h"
 
+/* ---- the plan of an earlier run ---- */
+
+static uint64_t key_of(void)
+{
+    return hop_plan_hash_text(0, "plan");
+}
+
+static void keep_plan(const struct hop_plan_further *f)
+{
+    const struct hop_plan_result *r = &f->made->result;
+    const struct hop_plan_rung *plan = &r->rungs[r->rung];
+    const char *algorithm = r->algorithm_count ? r->algorithms[r->algorithm].name : "";
+    const struct hop_plan_answer *kept = hop_plan_answers_find(&f->call->answers, key_of());
+    if (kept && !(plan->value_s < hop_text_number(kept->text, NULL)))
+        return;
+    char *schedule = hop_schedule_to_text(plan->schedule);
+    struct hop_buffer text = {0};
+    hop_plan_put_value(&text, plan->value_s);
+    hop_plan_put_whole(&text, plan->step);
+    hop_plan_put_whole(&text, plan->clean);
+    hop_plan_put_whole(&text, plan->waits);
+    hop_plan_put_whole(&text, r->ways.copies);
+    hop_plan_put_whole(&text, r->ways.staged);
+    hop_plan_put_whole(&text, r->ways.packet_bytes);
+    hop_plan_put_whole(&text, r->algorithm_count ? r->algorithms[r->algorithm].segment_bytes : 0);
+    hop_plan_put_whole(&text, strlen(algorithm));
+    hop_buffer_puts(&text, algorithm);
+    hop_plan_put_whole(&text, hop_placement_count(plan->placement));
+    for (uint32_t rank = 0; rank < hop_placement_count(plan->placement); rank++)
+        hop_plan_put_whole(&text, hop_topology_find(f->topology, hop_placement_device(plan->placement, rank)));
+    hop_buffer_puts(&text, schedule ? schedule : "");
+    if (schedule && !text.failed)
+        hop_plan_answers_add(&f->call->answers, &(struct hop_plan_answer){key_of(), text.text, text.length});
+    hop_buffer_finish(&text);
+    free(schedule);
+}
+
+/* Places and, behind them, the schedule. */
+static enum hop_status read_plan(const struct hop_plan_further *f, struct hop_plan_reading *in,
+                                 struct hop_plan_rung *plan, struct hop_diag *diag)
+{
+    uint32_t nodes = hop_topology_node_count(f->topology), ranks = (uint32_t)hop_plan_get_whole(in, nodes);
+    const char **devices = malloc((ranks + (size_t)1) * sizeof *devices);
+    struct hop_placement *placement = NULL;
+    struct hop_schedule *schedule = NULL;
+    for (uint32_t r = 0; r < ranks && devices; r++)
+        devices[r] = hop_topology_node(f->topology, (uint32_t)hop_plan_get_whole(in, nodes - 1))->name;
+    enum hop_status status = devices ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK && !in->failed)
+        status = hop_placement_of(devices, ranks, &placement, diag);
+    if (status == HOP_OK && !in->failed)
+        status =
+            hop_schedule_parse(hop_schedule_name(f->exchange), in->at, (size_t)(in->end - in->at), &schedule, diag);
+    plan->placement = placement;
+    plan->schedule = schedule;
+    free(devices);
+    return status;
+}
+
+/* It takes the place of the step that gave it, and of those behind. */
+static enum hop_status go_back(struct hop_plan_further *f, const struct hop_plan_rung *plan, struct hop_diag *diag)
+{
+    struct hop_plan_made *made = f->made;
+    struct hop_plan_result *r = &made->result;
+    const struct hop_map_result *mapping;
+    while (r->rung_count > 1 && made->rungs[r->rung_count - 1].step >= plan->step)
+        hop_plan_rung_finish(&made->rungs[--r->rung_count]);
+    r->rung = r->rung_count++;
+    made->rungs[r->rung] = *plan;
+    r->value_s = plan->value_s;
+    r->placement = plan->placement;
+    r->best = plan->schedule;
+    r->ways.taken = plan->step > HOP_PLAN_BOTH;
+    if (!r->ways.taken)
+        r->direct_s = plan->value_s;
+    r->bound_s = hop_min(r->bound_s, r->direct_s);
+    r->without_s = hop_min(r->without_s, r->direct_s);
+    r->any_way_s = hop_min(r->any_way_s, r->value_s);
+    hop_gain_destroy((struct hop_gain *)r->ways.gain);
+    r->ways.gain = NULL;
+    r->note = "an earlier run found this plan, which the checkpoint had";
+    HOP_CHECK(hop_plan_compare(f->topology, f->options->models, made->rungs, &made->rungs[r->rung], diag));
+    HOP_CHECK(hop_plan_seat(f, plan->placement, &mapping, diag));
+    hop_map_result_destroy((struct hop_map_result *)r->mapping);
+    r->mapping = mapping;
+    return HOP_OK;
+}
+
+/* The plan that an earlier run came to, if it is better: what was stopped within, or had more time, need not be found again. */
+static enum hop_status take_plan(struct hop_plan_further *f, struct hop_diag *diag)
+{
+    const struct hop_plan_answer *kept = hop_plan_answers_find(&f->call->answers, key_of());
+    struct hop_plan_result *r = &f->made->result;
+    if (!kept)
+        return HOP_OK;
+    struct hop_plan_reading in = {kept->text, kept->text + kept->size, false};
+    struct hop_plan_rung plan = {.value_s = hop_plan_get_value(&in)};
+    plan.step = (enum hop_plan_step)hop_plan_get_whole(&in, HOP_PLAN_STEPS - 1);
+    plan.name = hop_plan_step_name(plan.step);
+    plan.clean = hop_plan_get_whole(&in, 1);
+    plan.waits = hop_plan_get_whole(&in, 1);
+    struct hop_plan_ways ways = r->ways;
+    ways.copies = (uint32_t)hop_plan_get_whole(&in, UINT32_MAX);
+    ways.staged = (uint32_t)hop_plan_get_whole(&in, UINT32_MAX);
+    ways.packet_bytes = hop_plan_get_whole(&in, UINT64_MAX);
+    uint64_t segment_bytes = hop_plan_get_whole(&in, UINT64_MAX);
+    size_t length = (size_t)hop_plan_get_whole(&in, HOP_ALGORITHM_NAME_SIZE - 1);
+    const char *algorithm = hop_plan_get_bytes(&in, length);
+    if (in.failed || (r->best && !(plan.value_s < HOP_PLAN_BETTER(r->value_s))))
+        return HOP_OK;
+    HOP_CHECK(read_plan(f, &in, &plan, diag));
+    if (in.failed)
+        return HOP_OK;
+    r->ways = ways;
+    for (uint32_t i = 0; i < r->algorithm_count; i++) {
+        const struct hop_plan_algorithm *one = &r->algorithms[i];
+        if (strlen(one->name) == length && memcmp(one->name, algorithm, length) == 0 &&
+            one->segment_bytes == segment_bytes)
+            r->algorithm = i;
+    }
+    return go_back(f, &plan, diag);
+}
+
+/* ---- the whole ---- */
+
 enum hop_status hop_plan_go_further(struct hop_plan_further *f, struct hop_diag *diag)
 {
     struct hop_plan_result *r = &f->made->result;
@@ -12,6 +137,9 @@ enum hop_status hop_plan_go_further(struct hop_plan_further *f, struct hop_diag 
     r->ways.way = f->options->way;
     if (r->best)
         HOP_CHECK(hop_plan_ways(f, diag));
+    HOP_CHECK(take_plan(f, diag));
+    if (r->best)
+        keep_plan(f);
     if (r->best && f->options->robust)
         HOP_CHECK(hop_plan_robust_find(f, diag));
     r->complete = r->complete && !f->stopped;
@@ -19,32 +147,42 @@ enum hop_status hop_plan_go_further(struct hop_plan_further *f, struct hop_diag 
     return HOP_OK;
 }
 
+static enum hop_status plan_exchange(struct hop_plan_call *call, const struct hop_topology *topology,
+                                     const struct hop_schedule *exchange, const struct hop_plan_options *own,
+                                     struct hop_plan_result **found, struct hop_diag *diag)
+{
+    struct hop_plan_options first = *own;
+    double begun_s = hop_now_s();
+    hop_plan_leave_share(&first);
+    HOP_CHECK(hop_plan_direct(call, topology, exchange, &first, found, diag));
+    struct hop_plan_further further = {.call = call,
+                                       .topology = topology,
+                                       .exchange = exchange,
+                                       .options = own,
+                                       .made = (struct hop_plan_made *)*found, /* its first member */
+                                       .begun_s = begun_s};
+    return call->rank == 0 ? hop_plan_go_further(&further, diag) : HOP_OK;
+}
+
 enum hop_status hop_plan(const struct hop_topology *topology, const struct hop_schedule *exchange,
                          const struct hop_plan_options *options, struct hop_plan_result **result, struct hop_diag *diag)
 {
-    struct hop_plan_options own = {.seed = 1}, first;
+    struct hop_plan_options own = {.seed = 1};
+    struct hop_plan_call call;
     struct hop_schedule *staged = NULL;
-    struct hop_plan_result *found = NULL;
     struct hop_diag ignored;
-    double begun_s = hop_now_s();
+    struct hop_plan_result *found = NULL;
     diag = diag ? diag : &ignored;
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
     HOP_CHECK(hop_plan_stage(&own, exchange, &staged, diag));
-    exchange = staged ? staged : exchange;
-    first = own;
-    hop_plan_leave_share(&first);
-    enum hop_status status = hop_plan_direct(topology, exchange, &first, &found, diag);
-    struct hop_plan_further further = {.topology = topology,
-                                       .exchange = exchange,
-                                       .options = &own,
-                                       .made = (struct hop_plan_made *)found, /* its first member */
-                                       .begun_s = begun_s};
+    enum hop_status status = hop_plan_call_begin(&call, topology, &own, hop_plan_hash_exchange(exchange), diag);
     if (status == HOP_OK)
-        status = hop_plan_go_further(&further, diag);
+        status = plan_exchange(&call, topology, staged ? staged : exchange, &own, &found, diag);
     hop_schedule_destroy(staged);
-    if (status == HOP_OK)
-        *result = found;
-    else
+    status = hop_plan_call_end(&call, status, found, diag);
+    bool keeps = status == HOP_OK && call.rank == 0;
+    *result = keeps ? found : NULL;
+    if (!keeps)
         hop_plan_result_destroy(found);
     return status;
 }

@@ -79,9 +79,10 @@ char *hop_plan_result_to_json(const struct hop_topology *topology, const char *w
     put_places(&out, "placement", r->placement);
     hop_json_put(&out,
                  "\nplacements:%g,\nclasses:%g,\nmachine_symmetries:%g,\nexchange_symmetries:%g,\nbounded:%g,\n"
-                 "searched:%g,\nnodes:%llu,\nelapsed_s:%g,\nbest:",
+                 "searched:%g,\nnodes:%llu,\nrecalled:%llu,\nlost_rank:%g,\nelapsed_s:%g,\nbest:",
                  r->placements, r->classes > 0 ? r->classes : NAN, r->machine_symmetries, r->exchange_symmetries,
-                 r->bounded, r->searched, (unsigned long long)r->nodes, r->elapsed_s);
+                 r->bounded, r->searched, (unsigned long long)r->nodes, (unsigned long long)r->recalled,
+                 r->lost_rank < 0 ? NAN : (double)r->lost_rank, r->elapsed_s);
     if (r->best)
         hop_json_embed(&out, hop_schedule_to_json(r->best));
     else
