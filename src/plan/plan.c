@@ -202,49 +202,24 @@ static bool watch_map(const struct hop_map_progress *progress, void *context)
 }
 
 /* The best placement with the sends as they are, by simulation. */
-struct first {
-    struct hop_plan_work *work;
-    double limit_s;
-    uint32_t *place, count;
-};
-
-static enum hop_status find_first(void *context, struct hop_diag *diag)
+static enum hop_status place_first(struct hop_plan_work *work, uint32_t *place, struct hop_diag *diag)
 {
-    const struct first *first = context;
-    struct hop_plan_work *work = first->work;
     struct hop_map_options options = work->map_options;
     struct hop_map_result *mapped;
     options.metric = HOP_MAP_SIMULATED;
-    options.time_limit_s = first->limit_s;
+    options.time_limit_s = work->options.time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0;
     options.progress = watch_map;
     options.context = work;
+    work->phase = "map";
     HOP_CHECK(hop_map(work->topology, work->traffic, &options, &mapped, diag));
     for (uint32_t r = 0; r < work->ranks; r++) {
         uint32_t at = 0;
         while (work->map.places.device[at] != mapped->seats[r].device)
             at++;
-        first->place[r] = at;
+        place[r] = at;
     }
     hop_map_result_destroy(mapped);
     return HOP_OK;
-}
-
-static enum hop_status place_first(struct hop_plan_work *work, uint32_t *place)
-{
-    double none = 0, limit_s = work->options.time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0;
-    struct first first = {work, limit_s, place, work->ranks};
-    const struct hop_plan_numbers question = {.key = hop_plan_key(work, "map", work->map.before),
-                                              .find = find_first,
-                                              .context = &first,
-                                              .list = place,
-                                              .count = &first.count,
-                                              .most = work->ranks,
-                                              .limit = work->places,
-                                              .value_s = &none,
-                                              .time_limit_s = limit_s};
-    work->phase = "map";
-    memcpy(place, work->map.before, work->map.size); /* should it not be begun */
-    return hop_plan_ask_numbers(work, &question);
 }
 
 /* The best placement alone, and the best order on it. Where that is where ranks are, or one placement is like every
@@ -256,7 +231,9 @@ static enum hop_status place_and_order(struct hop_plan_work *work, struct hop_pl
     uint32_t *mapped = hop_arena_alloc(&made->arena, work->map.size);
     if (!mapped)
         return hop_fail_memory(diag);
-    HOP_CHECK(place_first(work, mapped));
+    if (hop_plan_does(work->call))
+        HOP_CHECK(place_first(work, mapped, diag));
+    HOP_CHECK(hop_plan_hear(work->call, mapped, work->map.size, diag));
     struct hop_plan_try after = step_of(work, mapped);
     if (one || memcmp(mapped, work->map.before, work->map.size) == 0)
         after.max_nodes = work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit */

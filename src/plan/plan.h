@@ -35,7 +35,7 @@ struct hop_plan_call {
     struct hop_plan_answers answers;
     struct hop_group *group; /* NULL: this process is alone */
     int rank, ranks, lost;   /* the last: the first rank that was lost, -1: none */
-    bool asking, told;       /* the ranks are at their parts; they were told to stop */
+    bool asking, told;       /* this rank is at its part, of what others hear; they were told to stop */
     double looked_s;
 };
 
@@ -146,17 +146,6 @@ struct hop_plan_questions {
 /* Every rank asks the same, and has all answers afterwards. */
 enum hop_status hop_plan_ask(struct hop_plan_work *work, const struct hop_plan_questions *questions);
 
-/* One question to rank 0, whose answer is numbers and a value; states that are spent are taken off. */
-struct hop_plan_numbers {
-    uint64_t key;
-    enum hop_status (*find)(void *context, struct hop_diag *diag);
-    void *context;
-    uint32_t *list, *count;
-    uint32_t most, limit; /* room for so many, each below the limit */
-    double *value_s;
-    double time_limit_s; /* what takes as long is not kept; 0: none */
-};
-enum hop_status hop_plan_ask_numbers(struct hop_plan_work *work, const struct hop_plan_numbers *numbers);
 /* ---- the call and its ranks ---- */
 
 enum hop_plan_tag {                          /* those of a search of orders are below */
@@ -173,8 +162,9 @@ bool hop_plan_receive(struct hop_plan_call *call, enum hop_plan_tag tag, struct 
 enum hop_status hop_plan_await(struct hop_plan_call *call, enum hop_plan_tag tag, struct hop_group_message *message,
                                struct hop_diag *diag);
 bool hop_plan_lost(struct hop_plan_call *call); /* whether a rank is */
-/* Rank 0's value. */
-uint64_t hop_plan_first_says(struct hop_plan_call *call, uint64_t value);
+/* What rank 0 alone does, as it depends on the clock: whether this is rank 0; then all hear what came of it, so many bytes. */
+bool hop_plan_does(struct hop_plan_call *call);
+enum hop_status hop_plan_hear(struct hop_plan_call *call, void *bytes, size_t size, struct hop_diag *diag);
 /* For who looks after a work: a wish to stop, and a rank that was lost. */
 void hop_plan_look(struct hop_plan_work *work);
 
@@ -185,8 +175,6 @@ enum hop_status hop_plan_call_begin(struct hop_plan_call *call, const struct hop
 enum hop_status hop_plan_call_end(struct hop_plan_call *call, enum hop_status status, struct hop_plan_result *found,
                                   struct hop_diag *diag);
 uint64_t hop_plan_hash_text(uint64_t hash, const char *text);
-/* The beginning of a key: what is asked, about a placement. */
-uint64_t hop_plan_key(const struct hop_plan_work *work, const char *what, const uint32_t *place);
 uint64_t hop_plan_hash_exchange(const struct hop_schedule *exchange);
 
 /* ---- loads ---- */
@@ -249,9 +237,9 @@ enum hop_status hop_plan_sketch_create(struct hop_plan_work *work, struct hop_pl
 void hop_plan_sketch_destroy(struct hop_plan_sketch *sketch); /* NULL is allowed */
 uint64_t hop_plan_sketch_states(const struct hop_plan_sketch *sketch); /* that one counts as */
 double hop_plan_sketch_value(struct hop_plan_sketch *sketch, const uint32_t *place);
-/* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; *count: of them. */
-enum hop_status hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps,
-                                       uint64_t seed, uint32_t *rows, uint32_t most, uint32_t *count);
+/* The best of many, found by changes to `place`: `most` rows of ranks numbers, the best first; how many there are. */
+uint32_t hop_plan_sketch_search(struct hop_plan_sketch *sketch, const uint32_t *place, uint32_t steps, uint64_t seed,
+                                uint32_t *rows, uint32_t most);
 
 /* ---- placement and order as one ---- */
 

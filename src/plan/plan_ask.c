@@ -9,8 +9,6 @@
  */
 #include "plan/plan.h"
 
-#include "base/clock.h"
-#include "base/random.h"
 #include "hopcast/group.h"
 
 /* ---- asking ---- */
@@ -224,73 +222,4 @@ enum hop_status hop_plan_ask(struct hop_plan_work *work, const struct hop_plan_q
     free(a.items);
     free(a.open);
     return status;
-}
-
-/* ---- one question whose answer is numbers ---- */
-
-struct one {
-    struct hop_plan_work *work;
-    const struct hop_plan_numbers *numbers;
-    uint64_t states;
-};
-
-static uint64_t key_of_one(void *one, uint32_t i)
-{
-    const struct one *o = one;
-    (void)i;
-    return o->numbers->key;
-}
-
-static enum hop_status find_one(void *one, uint32_t i, bool tells, bool *whole, struct hop_diag *diag)
-{
-    struct one *o = one;
-    (void)i;
-    (void)tells;
-    uint64_t left = o->work->left;
-    double begun_s = hop_now_s(), limit_s = o->numbers->time_limit_s;
-    enum hop_status status = o->numbers->find(o->numbers->context, diag);
-    o->states = left - o->work->left;
-    *whole = !(limit_s > 0) || hop_now_s() - begun_s < limit_s;
-    return status;
-}
-
-static void write_one(void *one, uint32_t i, struct hop_buffer *out)
-{
-    const struct one *o = one;
-    const struct hop_plan_numbers *n = o->numbers;
-    (void)i;
-    hop_plan_put_whole(out, o->states);
-    hop_plan_put_value(out, *n->value_s);
-    hop_plan_put_whole(out, *n->count);
-    for (uint32_t k = 0; k < *n->count; k++)
-        hop_plan_put_whole(out, n->list[k]);
-}
-
-static bool read_one(void *one, uint32_t i, struct hop_plan_reading *in)
-{
-    const struct one *o = one;
-    const struct hop_plan_numbers *n = o->numbers;
-    (void)i;
-    uint64_t states = hop_plan_get_whole(in, UINT64_MAX);
-    double value_s = hop_plan_get_value(in);
-    uint32_t count = (uint32_t)hop_plan_get_whole(in, n->most);
-    struct hop_plan_reading numbers = *in;
-    for (uint32_t k = 0; k < count; k++)
-        (void)hop_plan_get_whole(in, n->limit - 1);
-    if (in->failed)
-        return false;
-    for (uint32_t k = 0; k < count; k++)
-        n->list[k] = (uint32_t)hop_plan_get_whole(&numbers, n->limit - 1);
-    *n->count = count;
-    *n->value_s = value_s;
-    o->work->left -= states < o->work->left ? states : o->work->left;
-    return true;
-}
-
-enum hop_status hop_plan_ask_numbers(struct hop_plan_work *work, const struct hop_plan_numbers *numbers)
-{
-    struct one one = {work, numbers, 0};
-    const struct hop_plan_questions question = {
-        .count = 1, .context = &one, .key = key_of_one, .find = find_one, .write = write_one, .read = read_one};
-    return hop_plan_ask(work, &question);
 }

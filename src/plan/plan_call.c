@@ -51,16 +51,24 @@ enum hop_status hop_plan_await(struct hop_plan_call *call, enum hop_plan_tag tag
     return HOP_ERR_LOST;
 }
 
-uint64_t hop_plan_first_says(struct hop_plan_call *call, uint64_t value)
+bool hop_plan_does(struct hop_plan_call *call)
+{
+    call->told = call->asking = call->rank == 0;
+    return call->asking;
+}
+
+enum hop_status hop_plan_hear(struct hop_plan_call *call, void *bytes, size_t size, struct hop_diag *diag)
 {
     struct hop_group_message message;
+    call->asking = false;
     if (call->rank == 0) {
-        hop_plan_send_all(call, HOP_PLAN_TAG_SAYS, &value, sizeof value);
-    } else if (hop_plan_await(call, HOP_PLAN_TAG_SAYS, &message, NULL) == HOP_OK) {
-        memcpy(&value, message.bytes, message.size_bytes < sizeof value ? message.size_bytes : sizeof value);
-        free(message.bytes);
+        hop_plan_send_all(call, HOP_PLAN_TAG_SAYS, bytes, size);
+        return HOP_OK;
     }
-    return value;
+    HOP_CHECK(hop_plan_await(call, HOP_PLAN_TAG_SAYS, &message, diag));
+    memcpy(bytes, message.bytes, message.size_bytes < size ? message.size_bytes : size);
+    free(message.bytes);
+    return HOP_OK;
 }
 
 void hop_plan_look(struct hop_plan_work *work)
@@ -89,11 +97,6 @@ void hop_plan_look(struct hop_plan_work *work)
 uint64_t hop_plan_hash_text(uint64_t hash, const char *text)
 {
     return text ? hop_hash(hash, text, strlen(text) + 1) : hash; /* with its end, so that two are not one */
-}
-
-uint64_t hop_plan_key(const struct hop_plan_work *work, const char *what, const uint32_t *place)
-{
-    return hop_hash(hop_plan_hash_text(work->about, what), place, work->ranks * sizeof *place);
 }
 
 uint64_t hop_plan_hash_exchange(const struct hop_schedule *exchange)
@@ -157,7 +160,8 @@ enum hop_status hop_plan_call_begin(struct hop_plan_call *call, const struct hop
         return hop_fail(diag, HOP_ERR_INVALID, "an interval of checkpoints that is negative or no number");
     if (!o->checkpoint)
         return HOP_OK;
-    uint64_t fingerprint = hop_plan_first_says(call, fingerprint_of(topology, o, exchange));
+    uint64_t fingerprint = fingerprint_of(topology, o, exchange);
+    HOP_CHECK(hop_plan_hear(call, &fingerprint, sizeof fingerprint, diag));
     HOP_CHECK(hop_plan_answers_begin(&call->answers, call->rank == 0 ? o->checkpoint : NULL, o->checkpoint_s,
                                      fingerprint, diag));
     return call->rank == 0 ? load(call, o->checkpoint, diag) : receive_file(call, diag);

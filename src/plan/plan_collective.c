@@ -95,9 +95,9 @@ static enum hop_status make(const struct chooser *c, const char *const *devices,
 
 static bool is_stopped(struct chooser *c)
 {
-    return hop_plan_first_says(
-        &c->call, (c->best && !c->best->complete && !c->options.max_nodes) ||
-                      (c->options.time_limit_s > 0 && hop_now_s() - c->begun_s >= c->options.time_limit_s));
+    bool stopped = (c->best && !c->best->complete && !c->options.max_nodes) ||
+                   (c->options.time_limit_s > 0 && hop_now_s() - c->begun_s >= c->options.time_limit_s);
+    return hop_plan_hear(&c->call, &stopped, sizeof stopped, NULL) != HOP_OK || stopped;
 }
 
 static enum hop_status plan_one(struct chooser *c, const struct hop_plan_algorithm *wanted, uint32_t left,

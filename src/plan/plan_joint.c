@@ -443,8 +443,8 @@ static enum hop_status find_starts(struct joint *j, struct hop_plan_sketch *sket
     HOP_CHECK(add_start(j, even, NULL, diag));
     if (sketch) {
         uint64_t steps = WORK / j->ops + 1, most = w->left / SHARE / hop_plan_sketch_states(sketch) + 1;
-        HOP_CHECK(hop_plan_sketch_search(sketch, even, (uint32_t)(steps < most ? steps : most), w->options.seed, rows,
-                                         STARTS, &count));
+        count = hop_plan_sketch_search(sketch, even, (uint32_t)(steps < most ? steps : most), w->options.seed, rows,
+                                       STARTS);
     }
     for (uint32_t k = 0; k < count; k++)
         HOP_CHECK(add_start(j, rows + (size_t)k * j->ranks, NULL, diag));
@@ -481,11 +481,11 @@ static void destroy_lane(struct lane *l)
     hop_placed_destroy(l->placed);
 }
 
-static uint32_t lanes_of(const struct hop_plan_work *w)
+/* threads: of all ranks */
+static uint32_t lanes_of(const struct hop_plan_work *w, uint32_t threads)
 {
-    uint64_t threads = hop_plan_first_says(w->call, hop_plan_threads(w) * (uint64_t)w->call->ranks);
     if (w->left >= UINT64_MAX / 2) /* against the clock */
-        return threads < LANES_MOST ? (uint32_t)threads : LANES_MOST;
+        return threads < LANES_MOST ? threads : LANES_MOST;
     return w->left >= FEW_LANES * (uint64_t)LANE_NODES ? FEW_LANES : (uint32_t)(w->left / LANE_NODES) + 1;
 }
 
@@ -493,17 +493,18 @@ enum hop_status hop_plan_joint(struct hop_plan_work *work, struct hop_plan_loads
                                const uint32_t *even, bool *done, struct hop_diag *diag)
 {
     struct joint *j = calloc(1, sizeof *j);
+    uint32_t threads = hop_plan_threads(work) * (uint32_t)work->call->ranks;
     *done = false;
     if (!j)
         return hop_fail_memory(diag);
+    enum hop_status status = hop_plan_hear(work->call, &threads, sizeof threads, diag);
     *j = (struct joint){.work = work,
                         .loads = loads,
                         .ranks = work->ranks,
                         .places = work->places,
                         .ops = hop_schedule_count(work->exchange),
-                        .lane_count = lanes_of(work),
+                        .lane_count = lanes_of(work, threads),
                         .enough_s = work->floor_s * (1 + hop_max(work->options.gap, HOP_PLAN_TOLERANCE))};
-    enum hop_status status = HOP_OK;
     bool can = loads->plain && loads->problem && loads->pair_op;
     for (uint32_t i = 0; can && i < j->lane_count && status == HOP_OK; i++) {
         status = create_lane(j, &j->lanes[i], work->options.seed + i, diag);

@@ -184,9 +184,8 @@ static enum hop_status look_at_sketches(struct local *l, uint64_t seed)
     uint64_t steps = SKETCH_WORK / hop_schedule_count(w->exchange) + 1,
              most = w->left / SKETCH_SHARE / hop_plan_sketch_states(l->sketch) + 1;
     double best_s = INFINITY;
-    uint32_t count;
-    HOP_CHECK(hop_plan_sketch_search(l->sketch, l->place, (uint32_t)(steps < most ? steps : most), seed, l->tried,
-                                     SKETCHED, &count));
+    uint32_t count =
+        hop_plan_sketch_search(l->sketch, l->place, (uint32_t)(steps < most ? steps : most), seed, l->tried, SKETCHED);
     for (uint32_t first = 0; first < count && hop_plan_goes_on(w); first += TOGETHER) {
         struct hop_plan_try tries[TOGETHER] = {0};
         uint32_t some = count - first < TOGETHER ? count - first : TOGETHER;
@@ -276,9 +275,8 @@ static enum hop_status find_even(struct local *l, bool *bounds, double *least_s,
     return status;
 }
 
-static enum hop_status find_floor(void *local, struct hop_diag *diag)
+static enum hop_status find_floor(struct local *l, struct hop_diag *diag)
 {
-    struct local *l = local;
     struct hop_plan_work *w = l->work;
     double least_s = 0, even_s = 0;
     bool bounds, found;
@@ -289,25 +287,6 @@ static enum hop_status find_floor(void *local, struct hop_diag *diag)
     HOP_CHECK(hop_plan_floor(w, l->loads, &least_s, l->place, &found, diag));
     w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));
     return HOP_OK;
-}
-
-static enum hop_status ask_floor(struct local *l)
-{
-    struct hop_plan_work *w = l->work;
-    enum { SHARE = 5 }; /* no more of the time is spent on it */
-    uint32_t count = w->ranks;
-    const double known_s[] = {w->floor_s, w->best_s};
-    const struct hop_plan_numbers question = {
-        .key = hop_hash(hop_plan_key(w, "floor", l->place), known_s, sizeof known_s),
-        .find = find_floor,
-        .context = l,
-        .list = l->place,
-        .count = &count,
-        .most = count,
-        .limit = w->places,
-        .value_s = &w->floor_s,
-        .time_limit_s = w->options.time_limit_s > 0 ? hop_plan_time_left(w) / SHARE : 0};
-    return hop_plan_ask_numbers(w, &question);
 }
 
 /* Longer searches of the orders where the steps stopped, as long as these may give something better. */
@@ -338,7 +317,13 @@ enum hop_status hop_plan_local(struct hop_plan_work *w, struct hop_plan_loads *l
     l.rank_at = hop_arena_alloc(&l.arena, places * sizeof *l.rank_at);
     l.list = hop_arena_alloc(&l.arena, ranks * places * sizeof *l.list);
     l.seen = hop_arena_alloc(&l.arena, SEEN * sizeof *l.seen);
-    enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : ask_floor(&l);
+    enum hop_status status = l.arena.failed ? hop_fail_memory(diag) : HOP_OK;
+    if (status == HOP_OK && hop_plan_does(w->call))
+        status = find_floor(&l, diag);
+    if (status == HOP_OK)
+        status = hop_plan_hear(w->call, l.place, ranks * sizeof *l.place, diag);
+    if (status == HOP_OK)
+        status = hop_plan_hear(w->call, &w->floor_s, sizeof w->floor_s, diag);
     if (status == HOP_OK)
         status = hop_plan_sketch_create(w, loads, &l.sketch, diag);
     bool done = false;

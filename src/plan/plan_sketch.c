@@ -123,28 +123,15 @@ static bool change(struct hop_plan_sketch *s, uint32_t a, uint32_t to)
     return true;
 }
 
-/* What is searched. */
-struct search {
-    struct hop_plan_sketch *sketch;
-    const uint32_t *place;
-    uint32_t steps, most;
-    uint64_t seed;
-    uint32_t *rows, numbers; /* of the best */
-};
-
-static enum hop_status search(void *context, struct hop_diag *diag)
+uint32_t hop_plan_sketch_search(struct hop_plan_sketch *s, const uint32_t *place, uint32_t steps, uint64_t seed,
+                                uint32_t *rows, uint32_t most)
 {
-    struct search *search = context;
-    struct hop_plan_sketch *s = search->sketch;
     struct hop_plan_work *w = s->work;
-    uint64_t seed = search->seed;
-    uint32_t steps = search->steps;
-    struct pool pool = {.rows = search->rows, .most = search->most};
-    (void)diag;
-    memcpy(s->place, search->place, w->ranks * sizeof *s->place);
+    struct pool pool = {.rows = rows, .most = most < POOL ? most : POOL};
+    memcpy(s->place, place, w->ranks * sizeof *place);
     memset(s->rank_at, 0xff, w->places * sizeof *s->rank_at); /* HOP_NONE */
     for (uint32_t r = 0; r < w->ranks; r++)
-        s->rank_at[s->place[r]] = r;
+        s->rank_at[place[r]] = r;
     double value_s = hop_plan_sketch_value(s, s->place);
     keep(s, &pool, value_s);
     for (uint32_t step = 0; step < steps && hop_plan_goes_on(w); step++) {
@@ -162,28 +149,5 @@ static enum hop_status search(void *context, struct hop_diag *diag)
             (void)change(s, a, was);
         }
     }
-    search->numbers = pool.count * w->ranks;
-    return HOP_OK;
-}
-
-enum hop_status hop_plan_sketch_search(struct hop_plan_sketch *s, const uint32_t *place, uint32_t steps, uint64_t seed,
-                                       uint32_t *rows, uint32_t most, uint32_t *count)
-{
-    struct hop_plan_work *w = s->work;
-    struct search all = {.sketch = s, .place = place, .steps = steps, .seed = seed, .rows = rows};
-    double none = 0;
-    all.most = most < POOL ? most : POOL;
-    const uint64_t numbers[] = {seed, steps, most};
-    const struct hop_plan_numbers question = {.key =
-                                                  hop_hash(hop_plan_key(w, "sketches", place), numbers, sizeof numbers),
-                                              .find = search,
-                                              .context = &all,
-                                              .list = rows,
-                                              .count = &all.numbers,
-                                              .most = all.most * w->ranks,
-                                              .limit = w->places,
-                                              .value_s = &none};
-    HOP_CHECK(hop_plan_ask_numbers(w, &question));
-    *count = all.numbers / w->ranks;
-    return HOP_OK;
+    return pool.count;
 }

@@ -118,7 +118,8 @@ static uint64_t key_of(void *tries, uint32_t i)
     const struct hop_plan_try *try = &t->list[i];
     const double values[] = {try->cut_s, t->work->options.gap};
     const uint64_t numbers[] = {try->no_waits, try->max_nodes};
-    return hop_hash(hop_hash(hop_plan_key(t->work, "try", try->place), values, sizeof values), numbers, sizeof numbers);
+    uint64_t hash = hop_hash(t->work->about, try->place, t->work->ranks * sizeof *try->place);
+    return hop_hash(hop_hash(hash, values, sizeof values), numbers, sizeof numbers);
 }
 
 static enum hop_status find(void *tries, uint32_t i, bool tells, bool *whole, struct hop_diag *diag)
