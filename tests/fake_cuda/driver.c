@@ -29,8 +29,9 @@
  *     HOPCAST_FAKE_CUDA_SHARED   how many of those may be shared between processes, default 100000
  *     CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES   "4,5": those of the driver's order, in this one
  *
- * fake_cuda_live() counts the objects not given back, fake_cuda_call() the calls of each function, and
- * fake_cuda_failed() names the last function that failed because it was told to.
+ * fake_cuda_live() counts the objects not given back, fake_cuda_call() the calls of each function, fake_cuda_failed() names
+ * the last function that failed because it was told to, and fake_cuda_pinned() is the memory of the host that was
+ * registered first of all that is.
  */
 #include "device/gpu_driver.h"
 
@@ -169,6 +170,7 @@ static const char *failed;
 API int fake_cuda_live(void);
 API const char *fake_cuda_call(unsigned function, unsigned *made);
 API const char *fake_cuda_failed(void);
+API void *fake_cuda_pinned(void);
 
 API int fake_cuda_live(void)
 {
@@ -188,6 +190,16 @@ API const char *fake_cuda_call(unsigned function, unsigned *made)
 API const char *fake_cuda_failed(void)
 {
     return failed;
+}
+
+API void *fake_cuda_pinned(void)
+{
+    uintptr_t pinned = 0;
+    (void)pthread_mutex_lock(&mutex);
+    for (const struct range *r = ranges; r; r = r->next)
+        pinned = r->kind == HOST ? r->address : pinned;
+    (void)pthread_mutex_unlock(&mutex);
+    return (void *)pinned;
 }
 
 static void alive(int more)

@@ -2,10 +2,13 @@
 /*
  * Running on the device `cuda`, with a stand-in for the driver (fake_cuda/driver.c): collectives against their
  * definition through streams and events that end when they like, each rank with delays of its own, on one device and on
- * two; which device is whose; and what the stand-in still holds once a program is gone.
+ * two; which device is whose, and what lies near it; and what the stand-in still holds once a program is gone.
  */
+#include <fcntl.h>
 #include <math.h>
+#include <sys/syscall.h>
 
+#include "base/numa.h"
 #include "gpu_test.h"
 
 enum { MOST_CASES = 1024 };
@@ -283,12 +286,92 @@ static void a_device_is_the_one_at_the_bus_id_that_the_topology_says(void **stat
     hop_schedule_destroy(trial.schedule);
 }
 
+/* ---- what lies near it ---- */
+
+enum { NODES = 1024, NODE_OF_ADDRESS = 3 };
+
+/* What new memory of this thread prefers, -1: any node; -2: the system does not say. */
+static int preferred_node(void)
+{
+    unsigned long nodes[NODES / 64] = {0};
+    int mode = 0;
+    if (syscall(SYS_get_mempolicy, &mode, nodes, (unsigned long)NODES, NULL, 0ul) != 0)
+        return -2;
+    for (int node = 0; mode == 1 && node < NODES; node++) {
+        if (nodes[node / 64] >> node % 64 & 1)
+            return node;
+    }
+    return -1;
+}
+
+/* The processors of a node among those that this thread may use; false: there are none of either. */
+static bool processors_of(int node, cpu_set_t *there)
+{
+    char path[64], line[4096] = "";
+    cpu_set_t mine;
+    (void)snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, line, sizeof line - 1);
+    if (file >= 0)
+        (void)close(file);
+    if (length <= 0 || !hop_numa_list(line, there) || sched_getaffinity(0, sizeof mine, &mine) != 0)
+        return false;
+    CPU_AND(there, there, &mine);
+    return CPU_COUNT(there) > 0;
+}
+
+/* A staged copy comes here, through the memory that this rank pinned first. */
+static int look_where_it_lies(struct hop_team *team, void *context)
+{
+    const struct one *trial = context;
+    void *(*pinned)(void);
+    struct hop_program *program;
+    struct hop_device_properties properties;
+    cpu_set_t before, there, bound, after;
+    int node = -1, memory_before = preferred_node(), expected = (int)hop_team_rank(team); /* gpu0 and gpu4 */
+    bool known = processors_of(expected, &there);
+    REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+    prepare_driver(team, 5, NULL);
+    TRY(hop_program_create(team, trial->schedule, &trial->options, &program, D));
+    program->ops->properties(program->device, &properties);
+    REQUIRE(properties.numa == expected);
+    REQUIRE(sched_getaffinity(0, sizeof bound, &bound) == 0);
+    REQUIRE(program->binding.bound == known && CPU_EQUAL(&bound, known ? &there : &before));
+    REQUIRE(find_in_driver("fake_cuda_pinned", &pinned) && pinned());
+    if (known && memory_before != -2) {
+        REQUIRE(preferred_node() == expected);
+        REQUIRE(syscall(SYS_get_mempolicy, &node, NULL, 0ul, pinned(), (unsigned long)NODE_OF_ADDRESS) == 0);
+        REQUIRE(node == expected);
+    }
+    hop_program_destroy(program);
+    REQUIRE(preferred_node() == memory_before);
+    REQUIRE(sched_getaffinity(0, sizeof after, &after) == 0 && CPU_EQUAL(&after, &before));
+    return 0;
+}
+
+/* The stand-in's gpu0 to gpu3 are near node 0, the others near node 1, which this machine need not have. */
+static void a_rank_and_the_memory_that_copies_come_through_lie_near_its_device(void **state)
+{
+    static const char copies[] = "a: gpu0 -> gpu4 70KB via staged\nb: gpu4 -> gpu0 70KB via staged\n";
+    struct one trial = {.options = {.device = "cuda"}};
+    cpu_set_t there;
+    (void)state;
+    if (!processors_of(0, &there)) {
+        print_message("skipped: there is no NUMA node 0 with processors for this process\n");
+        skip();
+    }
+    CHECK(hop_schedule_parse("near", copies, sizeof copies - 1, &trial.schedule, D));
+    launch(2, false, look_where_it_lies, &trial);
+    hop_schedule_destroy(trial.schedule);
+}
+
 TEST_GROUP(run_cuda)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_gives_what_the_collective_is_defined_to),
         cmocka_unit_test(so_it_does_on_machines_that_refuse),
         cmocka_unit_test(a_device_is_the_one_at_the_bus_id_that_the_topology_says),
+        cmocka_unit_test(a_rank_and_the_memory_that_copies_come_through_lie_near_its_device),
         cmocka_unit_test(no_launch_reads_what_an_earlier_one_left),
         cmocka_unit_test(nor_does_a_packet_that_comes_late_write_into_a_later_launch),
         cmocka_unit_test(copies_end_when_one_mechanism_lags_or_stalls_altogether),
