@@ -225,10 +225,12 @@ static enum hop_status search_whole(struct search *s)
     enum hop_status status = HOP_OK;
     for (uint32_t round = 0; status == HOP_OK && !s->over && (!s->options->rounds || round < s->options->rounds);
          round++) {
-        uint64_t spent = 0;
+        uint64_t spent = 0, before = s->nodes;
         status = run_beam(s, round, &spent);
         if (status == HOP_OK && !s->over && s->value < INFINITY && round > 0)
             status = improve_best(s, round, spent);
+        if (s->nodes == before) /* the beam ended at once: its states count, too, or this never ended */
+            (void)report(s, spent + 1);
     }
     return status;
 }

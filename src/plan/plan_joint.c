@@ -399,10 +399,16 @@ static enum hop_status rounds(struct joint *j, struct hop_diag *diag)
     struct hop_plan_work *w = j->work;
     HOP_CHECK(work_off(j, start));
     HOP_CHECK(gather(j, diag));
+    for (uint32_t k = 0; k < j->start_count; k++)
+        j->starts[k].value_s = j->starts[k].value_s > 0 ? j->starts[k].value_s : INFINITY; /* its turn did not come */
     qsort(j->starts, j->start_count, sizeof *j->starts, by_value);
     for (uint32_t i = 0; i < j->lane_count && i < j->start_count; i++)
         copy_pair(j, &j->starts[i], &j->lanes[i].best);
-    for (uint64_t quota = FIRST_ROUND; hop_plan_goes_on(w); quota *= ROUND_MORE) {
+    if (isinf(j->lanes[0].best.value_s)) /* on none of them an order counts, so that there is nothing to go on from */
+        return HOP_OK;
+    uint64_t before = 0; /* states that were left when the last round began */
+    for (uint64_t quota = FIRST_ROUND; w->left != before && hop_plan_goes_on(w); quota *= ROUND_MORE) {
+        before = w->left;
         uint64_t most = w->left / j->lane_count + 1;
         for (uint32_t i = 0; i < j->lane_count; i++)
             j->lanes[i].quota = most < quota * (ROUND_MORE + 1) ? most : quota;
@@ -517,6 +523,7 @@ enum hop_status hop_plan_joint(struct hop_plan_work *work, struct hop_plan_loads
     *done = can && j->start_count > 0;
     if (*done && status == HOP_OK)
         status = rounds(j, diag);
+    *done = *done && isfinite(j->lanes[0].best.value_s);
     for (uint32_t i = 0; i < j->lane_count; i++)
         destroy_lane(&j->lanes[i]);
     for (uint32_t i = 0; i < j->start_count; i++)

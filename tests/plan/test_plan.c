@@ -349,6 +349,32 @@ static void a_cut_rules_out(void **state)
     hop_topology_destroy(t2);
 }
 
+/* Where sources may not wait and no link may be above its limit few orders count, and few states find none: neither the
+ * search for orders (the first) nor that which goes on from what was found (the second) goes on for ever then. */
+static void searches_that_find_no_order_end(void **state)
+{
+    (void)state;
+    static const unsigned to[] = {4, 6, 11, 10, 15, 4, 3, 9, 6, 3, 14, 12, 10, 2, 4, 13},
+                          mebibytes[] = {5, 16, 3, 1, 16, 8, 16, 16, 5, 5, 13, 1, 3, 2, 1, 9};
+    struct hop_topology *storm = load_topology("cs-storm");
+    struct hop_schedule *exchanges[] = {exchange_of("random:16,transfers=60,seed=7"), hop_schedule_create("sends")};
+    for (unsigned r = 0; r < 16; r++) {
+        char from[16], at[16];
+        (void)snprintf(from, sizeof from, "rank%u", r);
+        (void)snprintf(at, sizeof at, "rank%u", to[r]);
+        (void)hop_schedule_copy(exchanges[1], from, at, (uint64_t)mebibytes[r] << 20, NULL, 0);
+    }
+    CHECK(hop_schedule_finish(exchanges[1], &exchanges[1], D));
+    for (unsigned i = 0; i < 2; i++) {
+        struct hop_plan_result *r = plan(
+            storm, exchanges[i], (struct hop_plan_options){.no_waits = true, .way = HOP_PLAN_DIRECT, .max_nodes = 500});
+        assert_true(r->nodes < 10000);
+        hop_plan_result_destroy(r);
+        hop_schedule_destroy(exchanges[i]);
+    }
+    hop_topology_destroy(storm);
+}
+
 /* ---- what is refused ---- */
 
 static void refused(const struct hop_topology *topology, const char *text, struct hop_plan_options options,
@@ -402,6 +428,7 @@ TEST_GROUP(plan)
         cmocka_unit_test(a_limit_of_states_repeats),
         cmocka_unit_test(an_algorithm_is_chosen),
         cmocka_unit_test(a_cut_rules_out),
+        cmocka_unit_test(searches_that_find_no_order_end),
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(plans_of_copies_are_as_in_brute_force),
         cmocka_unit_test(plans_that_wait_are_as_in_brute_force),
