@@ -34,11 +34,11 @@ static const struct pattern patterns[] = {
 };
 enum { PATTERN_COUNT = sizeof patterns / sizeof patterns[0] };
 #define PATTERNS                                                                                                       \
-    "halo stencil coll alltoall ring scatter gather neighbours pairs random graphs allreduce reduce broadcast "        \
-    "allgather reduce-scatter barrier"
+    "halo stencil coll alltoall ring scatter gather neighbours pairs random staged staged-gather graphs allreduce "    \
+    "reduce broadcast allgather reduce-scatter barrier"
 #define PATTERN_NAMES                                                                                                  \
-    "halo, stencil, coll, alltoall, ring, scatter, gather, neighbours, pairs, random and graphs, and the collectives " \
-    "allreduce, reduce, broadcast, allgather, reduce-scatter and barrier"
+    "halo, stencil, coll, alltoall, ring, scatter, gather, neighbours, pairs, random, staged, staged-gather and "      \
+    "graphs, and the collectives allreduce, reduce, broadcast, allgather, reduce-scatter and barrier"
 
 static const struct pattern *find_pattern(const char *name)
 {
@@ -223,6 +223,7 @@ const struct tool_command tool_make = {
              "a grid on\n"
              "all devices, as in halo:4x2,wrap stencil:2x2x4,weight=3,steps=10,work=30us coll:4x2 ring:8,rounds=7\n"
              "alltoall,order=naive|shift|xor scatter,root=1 gather neighbours pairs random,transfers=20,seed=7\n"
+             "staged,packet=2MiB,groups=2/1 staged-gather:4x3,approach=3\n"
              "(docs/generators.md).\n"
              "\n",
     .options = table,

@@ -23,6 +23,10 @@ struct hop_pattern {
     struct hop_random random;
     enum hop_memory memory;
     bool bytes_said, memory_said;
+    uint64_t packet_bytes;         /* staged; 0: all in one */
+    uint32_t overlap;              /* bit i: steps i and i + 1 belong to different groups */
+    uint32_t group_count, grouped; /* groups said, and the steps in them */
+    uint32_t approach;             /* of a gather: 1 to 3 */
     /* what check finds */
     uint64_t weighted[HOP_GRID_MAX]; /* bytes of a message along each dimension */
     uint64_t messages;               /* and works between them, all together, at most */
@@ -37,11 +41,16 @@ struct hop_pattern_sink {
     enum hop_memory memory;
     struct hop_failure failure;
 };
+struct hop_send_end {
+    const char *buffer; /* NULL: bytes of its own */
+    uint64_t offset_bytes;
+};
 struct hop_send {
     uint32_t from, to; /* ranks */
     uint64_t bytes;
     const uint32_t *after;
     uint32_t after_count;
+    struct hop_send_end out_of, into;
 };
 /* A copy, whose name is printed from the format; bytes from one rank to the other. */
 void hop_make_send(struct hop_pattern_sink *maker, const struct hop_send *send, const char *name, ...) HOP_PRINTF(3, 4);
@@ -55,10 +64,10 @@ struct hop_pattern_kind {
     enum hop_status (*check)(struct hop_pattern *pattern, struct hop_diag *diag);
     void (*make)(const struct hop_pattern *pattern, struct hop_pattern_sink *maker);
 };
-/* make_grid.c, make_exchange.c, make_random.c */
+/* make_grid.c, make_exchange.c, make_random.c, make_staged.c */
 extern const struct hop_pattern_kind hop_pattern_stencil, hop_pattern_halo, hop_pattern_coll, hop_pattern_ring,
     hop_pattern_alltoall, hop_pattern_scatter, hop_pattern_gather, hop_pattern_neighbours, hop_pattern_pairs,
-    hop_pattern_random;
+    hop_pattern_random, hop_pattern_staged, hop_pattern_staged_gather;
 
 /* At least one rank, every device once. */
 enum hop_status hop_make_check_ranks(const struct hop_ranks *ranks, struct hop_diag *diag);

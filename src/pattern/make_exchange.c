@@ -82,7 +82,8 @@ static void make_ring(const struct hop_pattern *p, struct hop_pattern_sink *make
     for (uint32_t k = 0; k < p->rounds; k++) {
         for (uint32_t r = 0; r < n; r++) {
             uint32_t received = k ? (k - 1) * n + (r + n - 1) % n : 0;
-            struct hop_send send = {r, (r + 1) % n, p->bytes, &received, k > 0};
+            struct hop_send send = {
+                .from = r, .to = (r + 1) % n, .bytes = p->bytes, .after = &received, .after_count = k > 0};
             hop_make_send(maker, &send, "k%u.r%u", k, r);
         }
     }

@@ -125,7 +125,11 @@ static void add_sends(const struct hop_pattern *p, struct hop_pattern_sink *make
     struct neighbour list[NEIGHBOURS_MAX];
     unsigned count = neighbours_of(&p->grid, rank, list);
     for (unsigned i = 0; i < count; i++) {
-        struct hop_send send = {rank, list[i].rank, p->weighted[list[i].dimension], work, work != NULL};
+        struct hop_send send = {.from = rank,
+                                .to = list[i].rank,
+                                .bytes = p->weighted[list[i].dimension],
+                                .after = work,
+                                .after_count = work != NULL};
         hop_make_send(maker, &send, "%sr%u.%c%c", prefix, rank, "xyzuvw"[list[i].dimension], list[i].sign);
     }
 }

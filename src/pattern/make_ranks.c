@@ -79,6 +79,10 @@ void hop_make_send(struct hop_pattern_sink *maker, const struct hop_send *send, 
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     op.from.device = maker->ranks->devices[send->from];
     op.to.device = maker->ranks->devices[send->to];
+    op.from.buffer = send->out_of.buffer;
+    op.from.offset_bytes = send->out_of.offset_bytes;
+    op.to.buffer = send->into.buffer;
+    op.to.offset_bytes = send->into.offset_bytes;
     op.bytes = send->bytes;
     op.after = send->after;
     op.after_count = send->after_count;

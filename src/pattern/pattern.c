@@ -17,8 +17,9 @@
 #include "traffic/traffic.h"
 
 static const struct hop_pattern_kind *const kinds[] = {
-    &hop_pattern_stencil, &hop_pattern_halo,   &hop_pattern_coll,       &hop_pattern_ring,  &hop_pattern_alltoall,
-    &hop_pattern_scatter, &hop_pattern_gather, &hop_pattern_neighbours, &hop_pattern_pairs, &hop_pattern_random,
+    &hop_pattern_stencil,  &hop_pattern_halo,    &hop_pattern_coll,   &hop_pattern_ring,
+    &hop_pattern_alltoall, &hop_pattern_scatter, &hop_pattern_gather, &hop_pattern_neighbours,
+    &hop_pattern_pairs,    &hop_pattern_random,  &hop_pattern_staged, &hop_pattern_staged_gather,
 };
 
 struct reader {
@@ -68,6 +69,25 @@ static bool take_weights(struct reader *r, struct hop_field value, void *to)
         hop_failure_set(&r->failure, HOP_ERR_SYNTAX,
                         "'%.*s' are no weights of this grid\n%u numbers above 0, '/' between",
                         (int)(value.length < 40 ? value.length : 40), value.text, dimensions);
+    return true;
+}
+
+/* Steps of each group, with '/' between, as in 2/1; 32 of them at most. */
+static bool take_groups(struct reader *r, struct hop_field value, void *to)
+{
+    struct hop_pattern *p = r->pattern;
+    (void)to;
+    for (size_t i = 0; i <= value.length;) {
+        const char *slash = memchr(value.text + i, '/', value.length - i);
+        struct hop_field one = {value.text + i, slash ? (size_t)(slash - value.text) - i : value.length - i};
+        uint64_t steps;
+        if (!hop_field_whole(one, &steps) || steps == 0 || steps > 32 - p->grouped)
+            return false;
+        p->grouped += (uint32_t)steps;
+        p->overlap |= 1u << (p->grouped - 1);
+        p->group_count++;
+        i += one.length + 1;
+    }
     return true;
 }
 
@@ -167,6 +187,10 @@ static const struct setting {
     {"distinct-sources", "random", MEMBER(random.distinct_sources), take_flag, "has a value", "distinct-sources alone"},
     {"distinct-edges", "random", MEMBER(random.distinct_edges), take_flag, "has a value", "distinct-edges alone"},
     {"depend", "random", MEMBER(random.depend), take_chance, "is no chance", "0 to 1, as in depend=0.5"},
+    {"packet", "staged", MEMBER(packet_bytes), take_bytes, "moves nothing", "a size above 0, such as packet=2MiB"},
+    {"groups", "staged", 0, take_groups, "are no groups of steps",
+     "how many steps each has, 32 together, as in groups=2/1"},
+    {"approach", "staged-gather", MEMBER(approach), take_count, "is no approach", "approach=1, 2 or 3"},
     {"bytes", NULL, MEMBER(bytes), take_bytes, "moves nothing", "a size above 0, such as bytes=1MiB"},
     {"memory", NULL, MEMBER(memory), take_memory, "is no kind of memory", "memory=host or memory=device"},
 };
@@ -286,7 +310,7 @@ static void choose_grid(struct reader *r)
 {
     struct hop_grid *grid = &r->pattern->grid;
     uint32_t n = r->devices, narrow = 1;
-    if (n == 0 || r->pattern->kind == &hop_pattern_coll) {
+    if (n == 0 || r->pattern->kind == &hop_pattern_coll || r->pattern->kind == &hop_pattern_staged_gather) {
         read_grid(r, (struct hop_field){"", 0});
         return;
     }
@@ -320,7 +344,7 @@ static const char *name_at(const void *context, uint32_t index)
 
 static void find_kind(struct reader *r, struct hop_field name)
 {
-    char text[HOP_FIELD_SIZE], expected[192];
+    char text[HOP_FIELD_SIZE], expected[224];
     for (size_t k = 0; k < HOP_COUNT(kinds); k++) {
         if (hop_field_is(name, kinds[k]->name))
             r->pattern->kind = kinds[k];
@@ -352,7 +376,8 @@ static enum hop_status read_words(const char *text, uint32_t devices, struct hop
     struct hop_field name = {text, strcspn(text, ":,")};
     const char *next = text + name.length;
     bool bare = *next != ':';
-    *p = (struct hop_pattern){.steps = 1, .rounds = 1, .work_s = 30e-6, .random.seed = 1, .grid.row = true};
+    *p = (struct hop_pattern){
+        .steps = 1, .rounds = 1, .work_s = 30e-6, .random.seed = 1, .grid.row = true, .approach = 1};
     find_kind(&r, name);
     if (p->kind && bare)
         choose_grid(&r);
