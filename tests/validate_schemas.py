@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "fit", "measure", "map", "plan")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "tune_stages", "fit", "measure", "map", "plan")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -98,6 +98,13 @@ TUNED_PATHS = [
     ["--on", "helios", "--copy-latency", "10us", "--pattern", "pairs", "--pattern", "neighbours"],
     ["--on", "t1", "--sizes", "1MiB", "--pattern", "ring,rounds=7"],
     ["--on", "dgx-1", "--sizes", "64KiB:16MiB*16", "--schedule", HALO],
+]
+NOVO_G = "data/steps/novo-g-"
+TUNED_STAGES = [
+    [NOVO_G + "transfer.steps"],
+    [NOVO_G + "gather.steps", "--gather", "1x4,16x1", "--sizes", "8MiB,1GiB"],
+    ["--step", "read=10us+12GB/s", "--step", "network=0+23GB/s", "--groups", "1/1", "--sizes", "1,1MiB"],
+    ["--on", "data/clusters/two-dgx-a100.json", "--through", "node0.gpu0,node0.host0,node1.host0,node1.gpu0", "--sizes", "1MiB"],
 ]
 FITS = [
     ["data/measurements/two-switch-synthetic.csv", "--on", "data/machines/wrx90-8gpu-2switch.json"],
@@ -349,6 +356,8 @@ def main():
         checker.output("fit", ["calibrate", *arguments, "--json"])
     for arguments in TUNED_PATHS:
         checker.output("tune_paths", ["tune", "paths", *arguments, "--json"])
+    for arguments in TUNED_STAGES:
+        checker.output("tune_stages", ["tune", "stages", *arguments, "--json"])
     for arguments in TUNED_COLLECTIVES:
         checker.output("tune_collective", ["tune", "collective", *arguments, "--json"])
     checker.output("tune_copies", ["tune", "copies", "allreduce", "-n", "2", "--sizes", "4KiB,64KiB", "--rounds", "1", "--json"])

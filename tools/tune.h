@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c and tune_copies.c
- * read the options of each and run it, *_show.c print.
+ * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c, tune_copies.c
+ * and tune_stages.c read the options of each and run it, *_show.c print.
  */
 #ifndef HOP_TOOL_TUNE_H
 #define HOP_TOOL_TUNE_H
@@ -9,7 +9,7 @@
 #include "devices.h"
 #include "hopcast/tune.h"
 
-extern const struct tool_command tool_tune_paths, tool_tune_collective, tool_tune_copies;
+extern const struct tool_command tool_tune_paths, tool_tune_collective, tool_tune_copies, tool_tune_stages;
 
 /* Collectives by name, separated by commas, or all. */
 struct tune_kinds {

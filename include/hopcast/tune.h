@@ -12,6 +12,10 @@
  * And: which algorithm? hop_tune_collective compares all that make a collective, over sizes, by predicting or by
  * measuring them; what wins goes into a table that people can read, and `auto` looks it up.
  *
+ * And: packets of which size? A transfer of several steps, such as device to host, host to host, host to device, is
+ * cut into packets whose steps overlap. hop_stages_choose is told what each step takes by size, and says by a closed
+ * form which packets and which overlap are fastest; it is quick enough to be asked before a transfer.
+ *
  * Sizes are in bytes, times in seconds; a time that is NAN means that there is no such way.
  */
 #ifndef HOPCAST_TUNE_H
@@ -256,7 +260,140 @@ HOP_API enum hop_status hop_algorithm_table_find(const struct hop_algorithm_tabl
                                                  uint32_t ranks, uint64_t bytes, const struct hop_algorithm_row **row,
                                                  struct hop_diag *diag);
 
+/* ---- staged transfers ---- */
+
+/*
+ * The multilevel model of Aggarwal et al. 2011 (SHMEM+), equations 11 to 15. D bytes go through all steps of a
+ * transfer in N = ceil(D / P) packets of P bytes. Steps are joined into groups: those of one group follow each other,
+ * packet after packet, and different groups overlap. With g the time of a packet in each group, every packet charged
+ * in full (P bytes, or D where that is less),
+ *
+ *     T = sum of all g + (N - 1) max g
+ *
+ * What that takes for granted: steps of different groups do not slow each other down, and what lies between two of them
+ * has room for all packets. hop_simulate knows better where they share links.
+ */
+#define HOP_STAGES_MAX 8       /* steps of a transfer */
+#define HOP_STAGE_TIMES 64     /* sizes at which a step was measured, and packet sizes */
+#define HOP_STAGE_NAME_SIZE 32 /* bytes of a step's name, its end included */
+#define HOP_STAGES_REASON_SIZE 400
+
+struct hop_stage_time {
+    uint64_t bytes;
+    double time_s;
+};
+/* What a step takes by size, as measured or as latency and rate. Between two measured sizes it is on the line that
+ * joins them; below the least as much as there, which is an upper bound; above the largest it is not known. */
+struct hop_stage {
+    const char *name;                   /* for reasons and tables, such as "read" */
+    const struct hop_stage_time *times; /* ascending in bytes; NULL: latency_s + bytes / rate_Bps */
+    uint32_t time_count;
+    double latency_s, rate_Bps;
+};
+/* The steps of a transfer, in their order; the caller's own, or read from a table. */
+struct hop_stages {
+    const struct hop_stage *stages;
+    uint32_t count; /* 1 to HOP_STAGES_MAX */
+};
+
+/* A choice of which steps overlap: bit i is set where step i and step i + 1 belong to different groups, and so overlap.
+ * With three steps 2 is the paper's: the third overlaps the first two; 3: all overlap; 0: none. */
+typedef uint32_t hop_stages_overlap;
+
+struct hop_stages_options {
+    size_t size; /* see hop_version */
+    /* Bytes of a packet, ascending; NULL: the sizes at which steps were measured, or, where none was, 64 KiB to 16 MiB,
+     * each twice the last. The whole in one packet is always tried. */
+    const uint64_t *packets;
+    uint32_t packet_count; /* HOP_STAGE_TIMES at most */
+    const hop_stages_overlap *overlaps; /* that are possible; NULL: every one */
+    uint32_t overlap_count;
+};
+
+/* What a transfer takes in packets of one size, at its best overlap. */
+struct hop_stages_way {
+    uint64_t packet_bytes; /* 0: whole */
+    uint64_t packets;
+    hop_stages_overlap overlap;     /* of equals the one of fewest groups, of these the first given */
+    double time_s;                  /* NAN: what a step takes is not known */
+    double steps_s[HOP_STAGES_MAX]; /* of a packet; NAN: not known */
+    uint32_t slowest;               /* the first step of the group that takes longest */
+    bool guessed;                   /* a step was measured at other sizes only */
+};
+
+struct hop_stages_choice {
+    struct hop_stages_way best;          /* the fastest; of equals (within 1e-9) the one of fewest packets */
+    struct hop_stages_way whole;         /* in one packet */
+    char reason[HOP_STAGES_REASON_SIZE]; /* a sentence for people, with the time and what comes next to it */
+};
+
+/* What a step takes for so many bytes; NAN: not known. */
+HOP_API double hop_stage_time_s(const struct hop_stage *stage, uint64_t bytes);
+/* The closed form; packet_bytes 0: whole. NAN: not known. */
+HOP_API double hop_stages_time_s(const struct hop_stages *stages, hop_stages_overlap overlap, uint64_t bytes,
+                                 uint64_t packet_bytes);
+/* The best packets and overlap for a transfer of `bytes` (1 or more). options may be NULL. Nothing is allocated.
+ * HOP_ERR_INVALID: steps or options make no sense; HOP_ERR_NOT_FOUND: no packet's times are known. */
+HOP_API enum hop_status hop_stages_choose(const struct hop_stages *stages, uint64_t bytes,
+                                          const struct hop_stages_options *options, struct hop_stages_choice *choice,
+                                          struct hop_diag *diag);
+/* All that hop_stages_choose compares: whole first, then by packet sizes below `bytes`. `ways` has room for
+ * HOP_STAGE_TIMES + 1. */
+HOP_API enum hop_status hop_stages_ways(const struct hop_stages *stages, uint64_t bytes,
+                                        const struct hop_stages_options *options, struct hop_stages_way *ways,
+                                        uint32_t *count, struct hop_diag *diag);
+/* "read, network | write": what stands left and right of a bar overlaps. Returns buffer; HOP_STAGES_REASON_SIZE bytes
+ * suffice. */
+HOP_API char *hop_stages_show_overlap(const struct hop_stages *stages, hop_stages_overlap overlap, char *buffer,
+                                      size_t size);
+
+/* What `bytes` from each of n x g devices take to the host memory of node 0, each node having g of them (equations 5 to
+ * 10). R, the first of the steps, brings a device's bytes into its host's memory, C, the second, from host to host.
+ *
+ *     approach 1   the root gets from one device after the other    g [(n - 1) (R + C) + R]
+ *     approach 2   every node puts, device by device                g [R + (n - 1) C]
+ *     approach 3   every node collects its devices', then puts      g R + (n - 1) C of g times the bytes */
+struct hop_stages_gather {
+    uint32_t nodes, devices;
+    uint64_t bytes;                  /* of each device */
+    double read_s, put_s, put_all_s; /* R; C of a device's bytes, of all of a node's; NAN: not known */
+    double time_s[3];                /* by approach; NAN: not known */
+    uint32_t best;                   /* 0 to 2; of equals the first */
+    char reason[HOP_STAGES_REASON_SIZE];
+};
+/* Fills all but the first three members of `gather`. Errors as hop_stages_choose. */
+HOP_API enum hop_status hop_stages_gather(const struct hop_stages *stages, struct hop_stages_gather *gather,
+                                          struct hop_diag *diag);
+
+/*
+ * Tables of steps, a line a size:
+ *
+ *     steps     read  network   write
+ *     512KiB  1.17ms   0.37ms  3.01ms
+ *     1MiB       2ms   0.73ms  4.99ms
+ *
+ * "-": not measured; a size "any": LATENCY+RATE, as in 10us+12GB/s, of steps without times. docs/stages.md has the
+ * format. The caller frees what these make with hop_stages_destroy.
+ */
+HOP_API enum hop_status hop_stages_load(const char *path, struct hop_stages **stages, struct hop_diag *diag);
+HOP_API enum hop_status hop_stages_parse(const char *name, const char *text, size_t size, struct hop_stages **stages,
+                                         struct hop_diag *diag);
+/* What reads back to the same; the caller frees it; NULL: out of memory. */
+HOP_API char *hop_stages_to_text(const struct hop_stages *stages);
+/* The steps from each place to the next (2 to HOP_STAGES_MAX + 1 devices), each alone on the network, as hop_simulate
+ * predicts it at these sizes (ascending, HOP_STAGE_TIMES at most). */
+HOP_API enum hop_status hop_stages_predict(struct hop_network *network, const char *const *places, uint32_t place_count,
+                                           const uint64_t *sizes, uint32_t size_count, struct hop_stages **stages,
+                                           struct hop_diag *diag);
+HOP_API void hop_stages_destroy(struct hop_stages *stages); /* NULL is allowed; not for the caller's own */
+
 /* ---- writing ---- */
+
+/* All ways for each of the sizes, and gathers that are filled: docs/tune_stages.schema.json. A new string that the
+ * caller frees, NULL: out of memory, or hop_stages_ways refuses what it is given. */
+HOP_API char *hop_stages_to_json(const struct hop_stages *stages, const struct hop_stages_options *options,
+                                 const uint64_t *sizes, uint32_t size_count, const struct hop_stages_gather *gathers,
+                                 uint32_t gather_count);
 
 /* docs/tune_collective.schema.json; a new string that the caller frees, NULL: out of memory. network NULL: measured. */
 HOP_API char *hop_tuned_collectives_to_json(const struct hop_network *network,

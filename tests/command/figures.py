@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The printed figures of the PCIe congestion paper, and the levels of Helios, obtained as a user obtains them: from the command line.
+"""The printed figures of papers, and the levels of Helios, obtained as a user obtains them: from the command line.
 
     figures.py HOPCAST
 
-Every figure is asked of `hopcast predict --json`, `hopcast make` or `hopcast topology --json` and stands beside what was
+Every figure is asked of `hopcast predict --json`, `hopcast make`, `hopcast topology --json` or `hopcast tune stages --json` and stands beside what was
 printed, within the rounding of the print. One line a figure; exit 1 if one misses.
 
 "Martinasso" is M. Martinasso, G. Kwasniewski, S. R. Alam, T. C. Schulthess, T. Hoefler: A PCIe congestion-aware performance model
 for densely populated accelerator servers, SC 2016. Its 300 MB and 11.6 GB/s are MiB and GiB. Figures of model `credit`, and those
 that the paper does not print with all their digits, come from this project: a second implementation and a packet-level
 simulation of the same assumptions.
+
+"Aggarwal" is V. Aggarwal, C. Yoon, A. George, H. Lam, G. Stitt: Performance Modeling for Multilevel Communication in SHMEM+, 2011.
+Its K and M are KiB and MiB, its MB/s 1e6 bytes a second.
 """
 import collections
 import json
@@ -266,6 +269,45 @@ def infiniband(f):
     f.check("a lone transfer, s", IB_ALONE_S, contention(f, "a->b")["makespan_s"], 1e-9, "Martinasso and Mehaut 2011, section 5")
 
 
+# D and, for each packet size, N, T in ms and MB/s
+AGGARWAL_3 = {
+    "2MiB": [(1, 4.55, 115.2), (1, 7.72, 135.8), (1, 12.45, 168.4), (2, 20.45, 205.1), (4, 36.45, 230.1), (8, 68.45, 245.1), (16, 132.45, 253.3)],
+    "512KiB": [(1, 4.55, 115.2), (2, 7.56, 138.7), (4, 13.58, 154.4), (8, 25.62, 163.7), (16, 49.70, 168.8), (32, 97.86, 171.4), (64, 194.18, 172.8)],
+}
+# nodes and devices a node: approaches 1, 2 and 3, in ms
+AGGARWAL_1 = {(1, 1): (8.14, 8.14, 8.14), (2, 1): (12.74, 7.81, 7.81), (4, 1): (16.07, 7.28, 7.28), (8, 1): (20.39, 7.02, 7.02), (16, 1): (29.71, 7.06, 7.06)}
+AGGARWAL_2 = {(1, 4): (11.72, 11.72, 11.72), (2, 4): (18.20, 10.56, 10.52), (4, 4): (28.60, 10.48, 10.39), (8, 4): (45.28, 10.56, 10.07),
+              (16, 4): (85.36, 10.96, 10.51)}
+# Table 5, slower DMA engine, from 1K to 16M: bytes of a packet, 0: in one piece. At 32M it has 8M, whose steps are not printed.
+AGGARWAL_5 = [0] * 7 + [2**19, 0] + [2**21] * 3
+AGGARWAL_5_SIZES = "1KiB,4KiB,16KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB"
+
+
+def staged(f):
+    def stages(table, *arguments):
+        return json.loads(f.run("tune", "stages", os.path.join(ROOT, "data/steps", table), *arguments, "--json"))
+
+    for packet, printed in AGGARWAL_3.items():
+        transfers = stages("novo-g-transfer.steps", "--sizes", "512KiB:32MiB*2", "--packets", packet, "--groups", "2/1")["transfers"]
+        if len(transfers) != len(printed):
+            sys.exit(f"table 3: {len(transfers)} sizes for {len(printed)}")
+        for transfer, (packets, ms, rate) in zip(transfers, printed):
+            way, what = transfer["ways"][-1], f"{transfer['bytes'] >> 10} KiB in packets of {packet}"
+            f.check(what + ": N", packets, way["packets"], 0, "Aggarwal, table 3")
+            f.check(what + ": ms", ms, 1e3 * way["time_s"], 1e-9, "Aggarwal, table 3")
+            f.check(what + ": MB/s", rate, 1e-6 * way["rate_Bps"], 0.05, "Aggarwal, table 3")
+    for name, table in (("table 1", AGGARWAL_1), ("tables 2a, 2b", AGGARWAL_2)):
+        shapes = ",".join(f"{nodes}x{devices}" for nodes, devices in table)
+        gathers = stages("novo-g-gather.steps", "--gather", shapes, "--sizes", "8MiB")["gathers"]
+        for gather, (shape, printed) in zip(gathers, table.items(), strict=True):
+            ms = [1e3 * time_s for time_s in gather["time_s"]]
+            f.check_all("123", printed, ms, 1e-9, "Aggarwal, " + name, f"gather of {shape[0]} x {shape[1]}, approach")
+    transfers = stages("novo-g-transfer.steps", "--sizes", AGGARWAL_5_SIZES)["transfers"]
+    for transfer, packet in zip(transfers, AGGARWAL_5, strict=True):
+        best = transfer["ways"][transfer["best"]]["packet_bytes"]
+        f.check(f"best packet at {transfer['bytes'] >> 10} KiB", packet, best or 0, 0, "Aggarwal, table 5")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: figures.py HOPCAST")
@@ -281,6 +323,7 @@ def main():
         halos(f)
         helios_levels(f)
         infiniband(f)
+        staged(f)
     print(f"{f.count} figures, {f.misses} missed")
     return 1 if f.misses else 0
 

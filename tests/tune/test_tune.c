@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct or staged: lone pairs against closed forms (bytes over capacity plus latency; the pipeline of Aggarwal et al.
- * 2011, (s1) + (N - 1) max(s1, s3) + s3 with s1 into host memory and s3 out of it), classes against each of their
- * pairs, whole schedules against every choice of their copies, played here as texts.
+ * Direct or staged: lone pairs against closed forms (bytes over capacity plus latency; the pipeline of
+ * hop_stages_time_s, one step into host memory and one out of it), classes against each of their pairs, whole schedules
+ * against every choice of their copies, played here as texts.
  */
 #include "test.h"
 
@@ -105,13 +105,12 @@ static const struct hop_tune_class *class_of(const struct hop_network *network, 
 
 /* ---- lone pairs ---- */
 
-/* Of the paper, for one read and one write that overlap: every packet in full. */
+/* Of one read and one write that overlap. */
 static double pipelined_s(uint64_t bytes, uint64_t packet, double in_Bps, double out_Bps, double in_s, double out_s)
 {
-    uint64_t size = packet && packet < bytes ? packet : bytes;
-    double s1 = in_s + (double)size / in_Bps, s3 = out_s + (double)size / out_Bps,
-           n = ceil((double)bytes / (double)size);
-    return s1 + (n - 1) * fmax(s1, s3) + s3;
+    const struct hop_stage steps[] = {{.name = "read", .latency_s = in_s, .rate_Bps = in_Bps},
+                                      {.name = "write", .latency_s = out_s, .rate_Bps = out_Bps}};
+    return hop_stages_time_s(&(struct hop_stages){steps, 2}, 1, bytes, packet);
 }
 
 static void a_lone_copy_takes_latency_and_bytes_over_capacity(void **state)
