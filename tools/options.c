@@ -538,6 +538,7 @@ void tool_read(const struct tool_command *command, int argc, char **argv, void *
     r.given->command = command;
     while (r.next < argc) {
         char *word = argv[r.next++];
+        options = options && !(command->starts_program && r.given->words.count > 0);
         if (!options || word[0] != '-' || !word[1])
             tool_words_add(&r.given->words, word);
         else if (strcmp(word, "--") == 0)

@@ -28,11 +28,12 @@ struct tool_command {
     const char *about;   /* --help: before the options */
     const char *notes;   /* and behind them, an example among it */
     const struct tool_option *options;
+    bool starts_program; /* from the first word that is no option on all are the program's */
     const struct tool_command *const *parts; /* commands of its own, NULL behind the last; or NULL */
     int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; the exit status */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
-    tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command, tool_plan;
+    tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command, tool_plan, tool_launch;
 
 /* ---- the end ---- */
 

@@ -100,7 +100,13 @@ struct hop_launch_options {
     double timeout_s; /* 0: 10 s; so many times as long as a processor has 32 ranks */
     const volatile sig_atomic_t *stop; /* once the caller's is set, ranks stop, as those of a team do; may be NULL */
     bool gently;
+    /* A program and its arguments, NULL behind the last: each rank becomes that program, body is not called. It joins by
+     * hop_team_join with what HOPCAST_SESSION and HOPCAST_RANK say, or it never does; how long it is silent meanwhile
+     * is its own affair. One that ends without taking leave is lost to those that have joined. NULL: body is called. */
+    char *const *program;
 };
+#define HOP_LAUNCH_SESSION "HOPCAST_SESSION"
+#define HOP_LAUNCH_RANK "HOPCAST_RANK"
 typedef int hop_rank_body(struct hop_team *team, void *context);
 /* *result: the highest that a body returned; 128 + its signal of one that was killed after it took leave (diag then says
  * which; the status is HOP_OK all the same). Fails when a rank was lost (killed, or silent), or all were stopped.

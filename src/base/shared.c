@@ -170,15 +170,23 @@ static enum hop_status map(int file, struct hop_shared *shared, struct hop_diag 
     return hop_fail(diag, HOP_ERR_MEMORY, "cannot map %zu bytes of shared memory: %s", shared->size, strerror(error));
 }
 
-enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct hop_diag *diag)
+/* The file gets its size, and its pages if it shall have them now; 0 or an error. */
+static int give_size(int file, size_t size, bool pages)
+{
+    int error;
+    do
+        error = pages ? posix_fallocate(file, 0, (off_t)size) : ftruncate(file, (off_t)size) == 0 ? 0 : errno;
+    while (error == EINTR);
+    return error;
+}
+
+static enum hop_status create(size_t size, bool pages, struct hop_shared *shared, struct hop_diag *diag)
 {
     struct hop_shared made = {.size = size ? size : 1, .named = true};
     int file = made.held = create_held(made.name);
     if (file < 0)
         return hop_fail(diag, HOP_ERR_IO, "cannot create shared memory %s: %s", made.name, strerror(errno));
-    int error;
-    while ((error = posix_fallocate(file, 0, (off_t)made.size)) == EINTR)
-        ;
+    int error = give_size(file, made.size, pages);
     if (error) {
         hop_shared_withdraw(&made);
         hop_fail(diag, HOP_ERR_MEMORY, "no %zu bytes of shared memory: %s", made.size, strerror(error));
@@ -191,6 +199,24 @@ enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct
     else
         hop_shared_withdraw(&made);
     return status;
+}
+
+enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct hop_diag *diag)
+{
+    return create(size, true, shared, diag);
+}
+
+enum hop_status hop_shared_reserve(size_t size, struct hop_shared *shared, struct hop_diag *diag)
+{
+    return create(size, false, shared, diag);
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; an older one takes pages when they are used */
+#endif
+bool hop_shared_commit(void *address, size_t size)
+{
+    return madvise(address, size, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
 }
 
 enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, struct hop_diag *diag)

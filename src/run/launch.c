@@ -18,6 +18,7 @@
 
 #define TIMEOUT_S 10.0
 #define GRACE_S 2.0 /* that the others have to end after a loss; less than the timeout */
+#define END_S 0.2   /* that a rank which ends all has to write what it still has to */
 #define CROWD 32.0  /* ranks of a processor: more of them have the longer, since each waits for its turn */
 enum { LOOK_MS = 200 };
 
@@ -29,6 +30,7 @@ struct child {
     struct hop_beat_watch watch;
     struct hop_watch standing; /* that it is stopped */
     bool stopped;
+    bool stranger; /* a program that ended without having joined */
     int result;
 };
 
@@ -62,6 +64,20 @@ static void pin(uint32_t rank)
             return;
         }
     }
+}
+
+/* The program takes this process; 127: there is none. */
+static int be_program(const struct launch *launch, uint32_t rank)
+{
+    char number[16];
+    char *const *program = launch->options->program;
+    struct hop_diag diag;
+    (void)snprintf(number, sizeof number, "%u", rank);
+    if (setenv(HOP_LAUNCH_SESSION, launch->session, 1) == 0 && setenv(HOP_LAUNCH_RANK, number, 1) == 0)
+        (void)execvp(program[0], program);
+    hop_fail(&diag, HOP_ERR_NOT_FOUND, "cannot start %s: %s", program[0], strerror(errno));
+    hop_board_lose_with(launch->board, (int)rank, &diag);
+    return 127;
 }
 
 static int be_rank(const struct launch *launch, uint32_t rank)
@@ -102,7 +118,7 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
         (void)pthread_sigmask(SIG_SETMASK, &launch->signals, NULL);
         if (launch->options->pin)
             pin(child->rank);
-        int result = be_rank(launch, child->rank);
+        int result = launch->options->program ? be_program(launch, child->rank) : be_rank(launch, child->rank);
         (void)fflush(NULL);
         _exit(result);
     }
@@ -115,7 +131,11 @@ static void take_leave(struct launch *launch, struct child *child, int status)
 {
     child->pid = 0;
     child->result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    bool finished = atomic_load(&launch->board->members[child->rank].phase) == HOP_MEMBER_FINISHED;
+    int phase = atomic_load(&launch->board->members[child->rank].phase);
+    bool finished = phase == HOP_MEMBER_FINISHED;
+    child->stranger = launch->options->program && phase == HOP_MEMBER_ABSENT && WIFEXITED(status);
+    if (child->stranger) /* nobody has met it: see watch */
+        return;
     if (finished && WIFSIGNALED(status)) /* nobody needs it any more */
         (void)hop_fail(launch->late, HOP_ERR_LOST, "rank %u was killed by signal %d (%s) after it took leave",
                        child->rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -140,10 +160,17 @@ static void kill_all(const struct launch *launch, bool only_stopped)
  * before it ended, as by a debugger, would keep us for ever. */
 static void watch(struct launch *launch)
 {
+    bool programs = launch->options->program != NULL;
     atomic_fetch_add_explicit(&launch->board->launcher, 1, memory_order_relaxed);
-    hop_board_watch_joining(launch->board, NULL, &launch->joining, launch->timeout_s);
+    if (!programs)
+        hop_board_watch_joining(launch->board, NULL, &launch->joining, launch->timeout_s);
     for (uint32_t r = 0; r < launch->options->ranks; r++) {
         struct child *child = &launch->children[r];
+        if (child->stranger && atomic_load(&launch->board->joined) > 0)
+            hop_board_lose(launch->board, (int)r, "rank %u ended with exit status %d before it joined the others", r,
+                           child->result);
+        if (programs) /* may be stopped and be silent as they like */
+            continue;
         if (child->pid && atomic_load(&launch->board->members[r].phase) == HOP_MEMBER_PRESENT)
             hop_board_watch(launch->board, r, r, &child->watch, hop_now_s(), launch->timeout_s);
         if (!child->stopped)
@@ -165,7 +192,8 @@ static bool must_end(struct launch *launch)
     bool stop = is_told_to_stop(launch);
     if (stop)
         atomic_store(&launch->board->stop, true);
-    return hop_board_loss(launch->board, NULL) || (stop && !launch->options->gently);
+    return hop_board_loss(launch->board, NULL) || atomic_load(&launch->board->ended) ||
+           (stop && !launch->options->gently);
 }
 
 /* Who has ended is asked for one by one: a signal may stand for several. How many are left. */
@@ -207,7 +235,8 @@ static void wait_processes(struct launch *launch, const sigset_t *child_ends)
             continue;
         if (ending_s <= 0)
             ending_s = hop_now_s();
-        bool enough = hop_now_s() - ending_s > hop_min(GRACE_S, launch->timeout_s);
+        double grace_s = atomic_load(&launch->board->ended) ? END_S : GRACE_S;
+        bool enough = hop_now_s() - ending_s > hop_min(grace_s, launch->timeout_s);
         if (enough)
             lose_stopped(launch);
         kill_all(launch, !enough);
@@ -288,6 +317,11 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     for (uint32_t r = 0; launch.children && r < options->ranks; r++)
         *result = launch.children[r].result > *result ? launch.children[r].result : *result;
     const struct hop_diag *loss = launch.board ? hop_board_loss(launch.board, NULL) : NULL;
+    int ended = launch.board ? atomic_load(&launch.board->ended) : 0;
+    if (ended) { /* what became of the others is no loss */
+        *result = ended - 1;
+        loss = NULL;
+    }
     if (status == HOP_OK && loss) {
         status = loss->status;
         if (status == HOP_ERR_STOPPED && is_told_to_stop(&launch))

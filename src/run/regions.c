@@ -16,7 +16,7 @@ uint32_t hop_region_of(const struct hop_team *team, const char *address, uint64_
 
 static void finish(struct hop_team *team, struct hop_region *region)
 {
-    for (uint32_t l = 0; region->parts && l < team->local_size; l++)
+    for (uint32_t l = 0; region->parts && l < team->local_size && !region->borrowed; l++)
         hop_shared_finish(&region->parts[l]);
     free(region->parts);
     region->parts = NULL;
@@ -56,14 +56,22 @@ static enum hop_status map_parts(struct hop_team *team, struct hop_shared *mine,
     return status;
 }
 
-static enum hop_status add(struct hop_team *team, struct hop_shared *mine, char *own, uint64_t bytes,
-                           struct hop_diag *diag)
+static enum hop_status make_room(struct hop_team *team, uint32_t more, struct hop_diag *diag)
 {
-    struct hop_region region = {.own = own, .bytes = bytes},
-                      *grown = realloc(team->regions, (team->region_count + 1) * sizeof *grown);
-    if (grown)
-        team->regions = grown;
-    enum hop_status status = grown ? map_parts(team, mine, &region, diag) : hop_fail_memory(diag);
+    struct hop_region *grown = realloc(team->regions, (team->region_count + more) * sizeof *grown);
+    if (!grown && more > 0)
+        return hop_fail_memory(diag);
+    team->regions = grown;
+    return HOP_OK;
+}
+
+enum hop_status hop_region_add(struct hop_team *team, struct hop_shared *mine, char *own, uint64_t bytes,
+                               struct hop_diag *diag)
+{
+    struct hop_region region = {.own = own, .bytes = bytes};
+    enum hop_status status = make_room(team, 1, diag);
+    if (status == HOP_OK)
+        status = map_parts(team, mine, &region, diag);
     if (status == HOP_OK) {
         team->regions[team->region_count++] = region;
         return HOP_OK;
@@ -77,6 +85,23 @@ static enum hop_status add(struct hop_team *team, struct hop_shared *mine, char 
     return status;
 }
 
+enum hop_status hop_regions_borrow(struct hop_team *team, const struct hop_team *from, const uint32_t *rank_of,
+                                   struct hop_diag *diag)
+{
+    HOP_CHECK(make_room(team, from->region_count, diag));
+    for (uint32_t r = 0; r < from->region_count; r++) {
+        struct hop_region region = from->regions[r];
+        region.borrowed = true;
+        region.parts = calloc(team->local_size, sizeof *region.parts);
+        if (!region.parts)
+            return hop_fail_memory(diag);
+        for (uint32_t l = 0; from->regions[r].parts && l < team->local_size; l++)
+            region.parts[l] = from->regions[r].parts[from->local_of[rank_of[team->rank_of[l]]]];
+        team->regions[team->region_count++] = region;
+    }
+    return HOP_OK;
+}
+
 enum hop_status hop_team_allocate(struct hop_team *team, uint64_t bytes, void **address, struct hop_diag *diag)
 {
     struct hop_shared mine;
@@ -86,7 +111,7 @@ enum hop_status hop_team_allocate(struct hop_team *team, uint64_t bytes, void **
     enum hop_status status = hop_shared_create(bytes, &mine, diag);
     hop_team_allow(team, 0);
     if (status == HOP_OK)
-        status = add(team, &mine, *address = mine.memory, bytes, diag);
+        status = hop_region_add(team, &mine, *address = mine.memory, bytes, diag);
     else if (hop_team_lost(team) < 0)
         hop_team_abort(team, diag);
     return status;
@@ -101,7 +126,7 @@ enum hop_status hop_team_register(struct hop_team *team, const char *name, void 
         return hop_fail(diag, HOP_ERR_LIMIT, "the name %.80s is too long\nat most %zu characters", name,
                         sizeof mine.name - 1);
     memcpy(mine.name, name, strlen(name) + 1);
-    return add(team, &mine, address, bytes, diag ? diag : &own);
+    return hop_region_add(team, &mine, address, bytes, diag ? diag : &own);
 }
 
 enum hop_status hop_team_free(struct hop_team *team, void *address, struct hop_diag *diag)

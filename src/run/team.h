@@ -40,6 +40,7 @@ struct hop_board {
     atomic_uint_fast64_t launcher; /* grows while the launcher lives; 0: there is none */
     long launcher_pid;
     bool threads;     /* its ranks are threads of one process */
+    atomic_int ended; /* 1 + the exit status with which a rank ended them all; 0: none did */
     atomic_uint joined;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
     int lost;
@@ -111,6 +112,12 @@ void hop_board_watch(struct hop_board *board, uint32_t local, uint32_t rank, str
 void hop_board_watch_joining(struct hop_board *board, const uint32_t *rank_of, struct hop_watch *watch,
                              double timeout_s);
 void hop_board_lose_with(struct hop_board *board, int rank, const struct hop_diag *loss);
+/* This rank ends all of them with that exit status, of the first that says so: the launcher kills the others. */
+static inline void hop_board_end(struct hop_board *board, int status)
+{
+    int none = 0;
+    (void)atomic_compare_exchange_strong(&board->ended, &none, 1 + (status & 0xff));
+}
 /* That all were stopped, and by whose signal. */
 enum hop_status hop_board_fail_stopped(const struct hop_board *board, struct hop_diag *diag);
 /* NULL: none is lost. */
@@ -129,7 +136,20 @@ struct hop_region {
     struct hop_shared *parts; /* per local rank; NULL: given back */
     char *own;                /* where the caller has this rank's part, which may be mapped a second time */
     uint64_t bytes;
+    bool borrowed; /* its parts belong to another team */
 };
+/* As hop_team_allocate and hop_team_register do: `mine` is new shared memory, its name there still, which the caller has
+ * at `own`. Where it fails, it is gone. */
+enum hop_status hop_region_add(struct hop_team *team, struct hop_shared *mine, char *own, uint64_t bytes,
+                               struct hop_diag *diag);
+/* Where a part of this machine is here. */
+static inline char *hop_region_part(const struct hop_region *region, uint32_t local)
+{
+    return region->parts[local].memory;
+}
+/* The regions of another team of this machine, which lives longer; rank_of: each of this team's ranks in that one. */
+enum hop_status hop_regions_borrow(struct hop_team *team, const struct hop_team *from, const uint32_t *rank_of,
+                                   struct hop_diag *diag);
 /* The region that has all of these bytes, plus one; 0: none has. */
 uint32_t hop_region_of(const struct hop_team *team, const char *address, uint64_t bytes);
 void hop_regions_finish(struct hop_team *team);
