@@ -4,7 +4,7 @@
 
 Rooms are the folders of src/, in the order of the page; files include and call only their own room and lower ones, and
 files of one room do not call each other in circles. Tags and file names are there once, and one unit includes every
-header. OBJECTS holds the library's object files, one a source (nm tells who calls whom). Each rule is tried on a case
+header. OBJECTS holds the libraries' object files, one a source (nm tells who calls whom). Each rule is tried on a case
 that breaks it, so that none can fall silent."""
 import collections
 import os
@@ -144,7 +144,7 @@ def one_unit(root, texts, compiler, folders_of_others):
         unit.flush()
         flags = [f"-I{folder}" for folder in folders_of_others]
         made = subprocess.run([compiler, "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-I", f"{root}/src", "-I",
-                               f"{root}/include", *flags, unit.name], capture_output=True, text=True, check=False)
+                               f"{root}/include", "-I", f"{root}/include/hopcast-shmem", *flags, unit.name], capture_output=True, text=True, check=False)
     return [] if made.returncode == 0 else ["one unit cannot include every header:\n" + made.stderr[:3000]]
 
 

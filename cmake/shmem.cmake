@@ -1,0 +1,31 @@
+# libhopcast_shmem: OpenSHMEM over the library's own objects, of which nothing else is seen outside.
+file(GLOB HOPCAST_SHMEM_SOURCES CONFIGURE_DEPENDS src/shmem/*.c)
+add_library(hopcast_shmem_objects OBJECT ${HOPCAST_SHMEM_SOURCES})
+target_include_directories(hopcast_shmem_objects PRIVATE src include include/hopcast-shmem)
+target_compile_definitions(hopcast_shmem_objects PRIVATE _GNU_SOURCE)
+set_target_properties(hopcast_shmem_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+
+add_library(hopcast_shmem SHARED $<TARGET_OBJECTS:hopcast_shmem_objects> $<TARGET_OBJECTS:hopcast_objects>)
+set_target_properties(hopcast_shmem PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+                      LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/shmem/exports.map)
+target_link_options(hopcast_shmem PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/shmem/exports.map)
+target_link_libraries(hopcast_shmem PRIVATE ${HOPCAST_LINKED} ${CMAKE_THREAD_LIBS_INIT})
+
+# What compiles and starts its programs: hopcast-shmemcc, hopcast-shmemc++ and hopcast-shmemrun, in the build tree, too.
+set(HOPCAST_SHMEM_SCRIPTS)
+foreach(pair "shmemcc=${CMAKE_C_COMPILER}" "shmemc++=${CMAKE_CXX_COMPILER}")
+  string(REGEX MATCH "^[^=]+" name ${pair})
+  string(REGEX REPLACE "^[^=]+=" "" HOPCAST_SHMEM_COMPILER ${pair})
+  string(REPLACE "shmem" "" HOPCAST_SHMEM_VARIABLE ${name})
+  string(REPLACE "c++" "cxx" HOPCAST_SHMEM_VARIABLE ${HOPCAST_SHMEM_VARIABLE})
+  string(TOUPPER ${HOPCAST_SHMEM_VARIABLE} HOPCAST_SHMEM_VARIABLE)
+  set(HOPCAST_SHMEM_INCLUDE ${PROJECT_SOURCE_DIR}/include/hopcast-shmem)
+  set(HOPCAST_SHMEM_LIB ${CMAKE_CURRENT_BINARY_DIR})
+  configure_file(cmake/shmemcc.in hopcast-${name} @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  set(HOPCAST_SHMEM_INCLUDE ${CMAKE_INSTALL_FULL_INCLUDEDIR}/hopcast-shmem)
+  set(HOPCAST_SHMEM_LIB ${CMAKE_INSTALL_FULL_LIBDIR})
+  configure_file(cmake/shmemcc.in install/hopcast-${name} @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  list(APPEND HOPCAST_SHMEM_SCRIPTS ${CMAKE_CURRENT_BINARY_DIR}/install/hopcast-${name})
+endforeach()
+configure_file(cmake/shmemrun.in hopcast-shmemrun @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+list(APPEND HOPCAST_SHMEM_SCRIPTS ${CMAKE_CURRENT_BINARY_DIR}/hopcast-shmemrun)

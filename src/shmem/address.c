@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Address: which memory is symmetric, and where another PE's part of it is. */
+#include "shmem/world.h"
+
+const struct hop_shmem_segment *hop_shmem_segment_of(const void *address, size_t bytes)
+{
+    for (int s = 0; s < HOP_SHMEM_SEGMENTS; s++) {
+        const struct hop_shmem_segment *segment = &hop_shmem.segments[s];
+        uintptr_t offset = (uintptr_t)address - segment->begin;
+        if (offset < segment->bytes && bytes <= segment->bytes - offset)
+            return segment;
+    }
+    return NULL;
+}
+
+char *hop_shmem_seek(const void *address, size_t bytes, int pe, const char *who)
+{
+    if (!hop_shmem.pes)
+        hop_shmem_die(who, "the library is not initialised\nshmem_init before, and shmem_finalize after it");
+    if ((uint32_t)pe >= hop_shmem.pes)
+        hop_shmem_die(who, "there is no PE %d\n0 to %u", pe, hop_shmem.pes - 1);
+    const struct hop_shmem_segment *segment = hop_shmem_segment_of(address, bytes);
+    if (!segment && bytes == 0)
+        return NULL;
+    if (!segment)
+        hop_shmem_die(who,
+                      "%zu bytes at %p are not symmetric\nmemory of shmem_malloc, or global and static variables of the "
+                      "program itself",
+                      bytes, address);
+    return segment->here[pe] + ((uintptr_t)address - segment->begin);
+}
+
+static char *find(const void *address, int pe)
+{
+    const struct hop_shmem_segment *segment = hop_shmem_segment_of(address, 1);
+    bool there = segment && (uint32_t)pe < hop_shmem.pes && segment->here[pe];
+    return there ? segment->here[pe] + ((uintptr_t)address - segment->begin) : NULL;
+}
+
+HOP_SHMEM_API(void *, ptr, (const void *dest, int pe))
+{
+    return pe == (int)hop_shmem.pe && hop_shmem_segment_of(dest, 1) ? (void *)(uintptr_t)dest : find(dest, pe);
+}
+
+HOP_SHMEM_API(int, addr_accessible, (const void *addr, int pe))
+{
+    return find(addr, pe) != NULL;
+}
+
+HOP_SHMEM_API(int, pe_accessible, (int pe))
+{
+    return (uint32_t)pe < hop_shmem.pes;
+}

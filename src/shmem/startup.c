@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Startup: PEs meet, get their symmetric memory, and part.
+ *
+ *     hopcast-shmemrun    starts them on this machine and says by the environment which session they join
+ *     mpirun              a group of Open MPI or MPICH
+ *     neither             one PE
+ *
+ * A program may begin again after its end: the team of before stays until then, and by its memory PE 0 tells the session of
+ * the next one.
+ */
+#include "shmem/world.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static struct {
+    uint32_t begun; /* init calls without their finalize */
+    uint32_t times; /* that the world was made */
+    int level;
+    bool leaves, watched;
+    struct hop_group *group;
+    struct hop_team *before; /* of the world that has ended */
+    struct hop_shmem_next *next[2]; /* PE 0's, of this world and the one before */
+} startup;
+
+/* Where PE 0 leaves the name of the next session. */
+struct hop_shmem_next {
+    atomic_uint ready;
+    char session[HOP_SESSION_SIZE];
+};
+
+/* ---- meeting ---- */
+
+static enum hop_status join_session(const char *session, uint32_t rank, struct hop_diag *diag)
+{
+    const struct hop_team_options options = {.timeout_s = INFINITY}; /* PEs may compute for as long as they like */
+    return hop_team_join(session, rank, &options, &hop_shmem.team, diag);
+}
+
+/* The second time and later. */
+static enum hop_status join_again(struct hop_diag *diag)
+{
+    struct hop_shmem_next *next = startup.next[0];
+    struct hop_team_wait wait = {0};
+    uint32_t rank = hop_team_rank(startup.before);
+    if (rank == 0) {
+        HOP_CHECK(hop_session_create(hop_team_size(startup.before), next->session, diag));
+        atomic_store_explicit(&next->ready, 1, memory_order_release);
+    }
+    while (!atomic_load_explicit(&next->ready, memory_order_acquire))
+        (void)usleep(wait.turns++ < 100 ? 100 : 1000);
+    enum hop_status status = join_session(next->session, rank, diag);
+    hop_team_destroy(startup.before);
+    startup.before = NULL;
+    return status;
+}
+
+static enum hop_status join_alone(struct hop_diag *diag)
+{
+    char session[HOP_SESSION_SIZE];
+    HOP_CHECK(hop_session_create(1, session, diag));
+    return join_session(session, 0, diag);
+}
+
+static enum hop_status join_group(struct hop_diag *diag)
+{
+    const struct hop_team_options options = {.timeout_s = INFINITY};
+    HOP_CHECK(hop_group_create(NULL, &startup.group, diag));
+    hop_shmem.alone = true;
+    if (hop_group_size(startup.group) == 1)
+        return join_alone(diag);
+    HOP_CHECK(hop_team_join_group(startup.group, 0, &options, &hop_shmem.team, diag));
+    if (hop_shmem.team->nodes > 1)
+        return hop_fail(diag, HOP_ERR_UNSUPPORTED, "the PEs are on %u machines\none machine", hop_shmem.team->nodes);
+    return HOP_OK;
+}
+
+static enum hop_status join(struct hop_diag *diag)
+{
+    const char *session = getenv(HOP_LAUNCH_SESSION), *rank = getenv(HOP_LAUNCH_RANK);
+    if (startup.before)
+        return join_again(diag);
+    if (session && rank)
+        return join_session(session, (uint32_t)strtoul(rank, NULL, 10), diag);
+    return join_group(diag);
+}
+
+static void make_next(void)
+{
+    void *own;
+    HOP_SHMEM_NEED("shmem_init", hop_team_allocate(hop_shmem.team, sizeof **startup.next, &own, &diag_));
+    const struct hop_region *region = &hop_shmem.team->regions[hop_shmem.team->region_count - 1];
+    startup.next[0] = (struct hop_shmem_next *)hop_region_part(region, hop_shmem.team->local_of[0]);
+}
+
+/* ---- parting ---- */
+
+static void take_leave(void)
+{
+    pshmem_barrier_all();
+    hop_shmem_teams_destroy();
+    hop_shmem_data_destroy();
+    hop_shmem_heap_destroy();
+    HOP_SHMEM_NEED("shmem_finalize", hop_team_finish(hop_shmem.team, &diag_));
+    startup.before = hop_shmem.team;
+    hop_shmem.team = NULL;
+    hop_shmem.pes = 0;
+}
+
+/* Who ends without finalize ends well all the same if it says so; else the others end, too. */
+static void at_exit(int status, void *context)
+{
+    struct hop_diag diag;
+    (void)context;
+    if (startup.leaves)
+        return;
+    if (startup.begun > 0 && status != 0) {
+        (void)hop_fail(&diag, HOP_ERR_LOST, "PE %u ended with exit status %d before shmem_finalize", hop_shmem.pe,
+                       status);
+        hop_team_abort(hop_shmem.team, &diag);
+        return;
+    }
+    if (startup.begun > 0)
+        take_leave();
+    startup.begun = 0;
+    hop_team_destroy(startup.before);
+    startup.before = NULL;
+    if (startup.group)
+        (void)hop_group_finish(startup.group, NULL);
+}
+
+/* ---- the interface ---- */
+
+static void say(void)
+{
+    if (getenv("SHMEM_VERSION") && hop_shmem.pe == 0)
+        (void)printf("hopcast %s, OpenSHMEM %d.%d\n", hop_version(), SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+    if (getenv("SHMEM_INFO") && hop_shmem.pe == 0)
+        (void)printf("SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap, as in 64M or 1.5G: %zu\n"
+                     "SHMEM_DEBUG           compares what PEs say in each collective: %s\n"
+                     "SHMEM_VERSION         prints the version\n"
+                     "SHMEM_INFO            prints this\n",
+                     hop_shmem.segments[HOP_SHMEM_HEAP].bytes, hop_shmem.debug ? "yes" : "no");
+}
+
+HOP_SHMEM_API(int, init_thread, (int requested, int *provided))
+{
+    if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
+        return -1;
+    if (startup.begun++ > 0) {
+        pshmem_barrier_all();
+        *provided = startup.level;
+        return 0;
+    }
+    *provided = startup.level = requested;
+    HOP_SHMEM_NEED("shmem_init", join(&diag_));
+    hop_shmem.pe = hop_team_rank(hop_shmem.team);
+    hop_shmem.pes = hop_team_size(hop_shmem.team);
+    hop_shmem.debug = getenv("SHMEM_DEBUG") != NULL;
+    if (!startup.watched)
+        (void)on_exit(at_exit, NULL);
+    startup.watched = true;
+    make_next();
+    hop_shmem_heap_create();
+    hop_shmem_data_create();
+    hop_shmem_teams_create();
+    say();
+    return 0;
+}
+
+HOP_SHMEM_API(void, init, (void))
+{
+    int provided;
+    (void)pshmem_init_thread(SHMEM_THREAD_SINGLE, &provided);
+}
+
+void start_pes(int npes)
+{
+    (void)npes;
+    if (startup.begun == 0)
+        pshmem_init();
+}
+
+HOP_SHMEM_API(void, finalize, (void))
+{
+    if (startup.begun == 0)
+        return;
+    if (startup.begun > 1)
+        pshmem_barrier_all();
+    else
+        take_leave();
+    startup.begun--;
+}
+
+void pshmem_global_exit(int status)
+{
+    if (!hop_shmem.pes)
+        exit(status);
+    startup.leaves = true;
+    (void)fflush(NULL);
+    hop_board_end(hop_shmem.team->board, status);
+    if (hop_shmem.alone && hop_shmem.pes > 1) {
+        struct hop_diag diag;
+        (void)hop_fail(&diag, HOP_ERR_LOST, "PE %u called shmem_global_exit(%d)", hop_shmem.pe, status);
+        hop_team_abort(hop_shmem.team, &diag);
+    }
+    exit(status);
+}
+void shmem_global_exit(int status) __attribute__((weak, alias("pshmem_global_exit")));
+
+HOP_SHMEM_API(void, query_thread, (int *provided))
+{
+    *provided = startup.level;
+}
+
+HOP_SHMEM_API(void, query_initialized, (int *initialized))
+{
+    *initialized = startup.begun > 0;
+}
+
+/* For profilers, which replace it. */
+HOP_SHMEM_API(void, pcontrol, (int level, ...))
+{
+    (void)level;
+}
+
+HOP_SHMEM_API(int, my_pe, (void))
+{
+    return (int)hop_shmem.pe;
+}
+
+HOP_SHMEM_API(int, n_pes, (void))
+{
+    return (int)hop_shmem.pes;
+}
+
+int _my_pe(void)
+{
+    return pshmem_my_pe();
+}
+
+int _num_pes(void)
+{
+    return pshmem_n_pes();
+}
+
+HOP_SHMEM_API(void, info_get_version, (int *major, int *minor))
+{
+    *major = SHMEM_MAJOR_VERSION;
+    *minor = SHMEM_MINOR_VERSION;
+}
+
+HOP_SHMEM_API(void, info_get_name, (char *name))
+{
+    (void)snprintf(name, SHMEM_MAX_NAME_LEN, "%s", SHMEM_VENDOR_STRING);
+}
+
+void shmem_set_cache_inv(void)
+{
+}
+
+void shmem_set_cache_line_inv(void *dest)
+{
+    (void)dest;
+}
+
+void shmem_clear_cache_inv(void)
+{
+}
+
+void shmem_clear_cache_line_inv(void *dest)
+{
+    (void)dest;
+}
+
+void shmem_udcflush(void)
+{
+}
+
+void shmem_udcflush_line(void *dest)
+{
+    (void)dest;
+}

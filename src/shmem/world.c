@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* World: how its PEs wait, and how they end when something is wrong. */
+#include "shmem/world.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct hop_shmem_world hop_shmem = {.turn = PTHREAD_MUTEX_INITIALIZER};
+
+/* The launcher says what it hears of a loss. */
+static _Noreturn void end(const struct hop_diag *diag)
+{
+    bool tells = hop_shmem.alone || !hop_shmem.team || hop_team_lost(hop_shmem.team) < 0;
+    if (hop_shmem.team && hop_team_lost(hop_shmem.team) < 0)
+        hop_team_abort(hop_shmem.team, diag);
+    if (tells && hop_shmem.alone)
+        (void)fprintf(stderr, "hopcast-shmem: %s%s%s\n", diag->what, diag->expected[0] ? "; expected: " : "",
+                      diag->expected);
+    (void)fflush(NULL);
+    _exit(1);
+}
+
+void hop_shmem_die(const char *who, const char *format, ...)
+{
+    struct hop_diag diag;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)hop_fail_with(&diag, HOP_ERR_INVALID, format, arguments);
+    va_end(arguments);
+    who += who[0] == 'p'; /* the call is known by its first name */
+    if (hop_shmem.pes)
+        hop_diag_place(&diag, "PE %u, %s", hop_shmem.pe, who);
+    else
+        hop_diag_place(&diag, "%s", who);
+    end(&diag);
+}
+
+void hop_shmem_fail(const char *who, const struct hop_diag *diag)
+{
+    struct hop_diag own = *diag;
+    who += who[0] == 'p';
+    if (!own.place[0])
+        hop_diag_place(&own, "PE %u, %s", hop_shmem.pe, who);
+    end(&own);
+}
+
+/* Others of this process wait for another thread's turn: it looks after the PEs for all of them. */
+void hop_shmem_turn(struct hop_shmem_wait *wait)
+{
+    struct hop_diag diag;
+    if (!hop_shmem.team)
+        (void)sched_yield();
+    if (!hop_shmem.team)
+        return;
+    if (pthread_mutex_trylock(&hop_shmem.turn) != 0) {
+        (void)sched_yield();
+        return;
+    }
+    bool goes_on = hop_team_turn(hop_shmem.team, &wait->team);
+    if (!goes_on)
+        (void)hop_team_fail(hop_shmem.team, &diag);
+    (void)pthread_mutex_unlock(&hop_shmem.turn);
+    if (!goes_on)
+        hop_shmem_fail("waiting", &diag);
+}
