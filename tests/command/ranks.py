@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""hopcast order under mpirun: the same answers with any number of ranks, checkpoints across them, a killed rank.
+"""hopcast order and plan under mpirun: the same answers with any number of ranks, checkpoints across them, a killed rank.
 
 usage: ranks.py openmpi|mpich HOPCAST        HOPCAST_MPI_PATH: the folder of the shims
 
@@ -36,7 +36,7 @@ def uneven(name, machine, seed, *pattern):
 
 def without_times(text):
     answer = json.loads(text)
-    for key in ("elapsed_s", "nodes", "sets"):
+    for key in ("elapsed_s", "nodes", "sets", "recalled"):
         answer.pop(key, None)
     return answer
 
@@ -81,4 +81,33 @@ def killed_rank():
     check(predicted.returncode == 0 and json.loads(predicted.stdout)["makespan_s"] > 0, "the file holds a whole schedule")
 
 
-run_parts(same_answers, checkpoints, killed_rank)
+def plans():
+    """Where all placements are looked at, where lanes anneal, and where algorithms are chosen."""
+    for asked in (["halo:2x2x2", "--on", "t2", "--max-nodes", "20000"],
+                  ["halo:4x3", "--on", "cs-storm", "--max-nodes", "40000"],
+                  ["allreduce", "-n", "3", "--bytes", "1MiB", "--on", "t2", "--max-nodes", "2000"]):
+        alone = without_times(run(0, "plan", *asked, "--json"))
+        saved = os.path.join(work, "plan-" + asked[0])
+        check(without_times(run(3, "plan", *asked, "--json", "--checkpoint", saved)) == alone, "3 ranks plan %s as one" % asked[0])
+        resumed = run(2, "plan", *asked, "--json", "--checkpoint", saved)
+        check(without_times(resumed) == alone, "2 ranks go on with %s as one" % asked[0])
+        check(json.loads(resumed)["recalled"] > 0, "%s is in the checkpoint" % asked[0])
+
+
+def killed_rank_of_plan():
+    """Killed while all search: the others are gone, the checkpoint is whole."""
+    saved = os.path.join(work, "plan-killed")
+    asked = ["plan", "halo:4x4", "--on", "cs-storm", "--checkpoint", saved, "--checkpoint-every", "10ms"]
+    job = subprocess.Popen(command(3, *asked, "--time-limit", "%ds" % (2 * PATIENCE_S)), stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: os.path.exists(saved) or job.poll() is not None)
+    ranks = ranks_of(job)
+    if check(job.poll() is None and len(ranks) == 3, "three ranks plan until one is killed, these are there: %s" % ranks):
+        os.kill(ranks[-1], signal.SIGKILL)
+    said = finish(job)
+    check(job.returncode != 0, "the launcher says that something went wrong: %s" % said)
+    check_gone(ranks)
+    run(0, *asked[:-2], "--max-nodes", "1000")
+
+
+run_parts(same_answers, checkpoints, killed_rank, plans, killed_rank_of_plan)
