@@ -66,6 +66,8 @@ CASES = {
     "compare-json": ["compare", DATA + "/measurements/pcie-2016.csv", "--on", "t2", "--json"],
     "calibrate": ["calibrate", DATA + "/measurements/pcie-2016.csv", "--on", "t2"],
     "tune-paths": ["tune", "paths", "--on", "t2", "--pattern", "ring:8", "--sizes", "1MiB", "--packets", "1MiB", "--evaluations", "50"],
+    "tune-stages": ["tune", "stages", "--on", "t2", "--through", "gpu0,host0,gpu4", "--sizes", "1MiB", "--packets", "256KiB"],
+    "tune-stages-table": ["tune", "stages", os.path.join(DATA, "steps/novo-g-gather.steps"), "--gather", "2x2", "--json"],
     "tune-collective": ["tune", "collective", "broadcast", "--on", "t2", "--sizes", "1MiB", "--segments", "64KiB"],
     "run": ["run", "-e", "a: 0@gpu0:x -> 1@gpu1:x 4KiB", "--in-process", "--json", "-o", "/dev/null"],
     "completion": ["completion", "bash"],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Transfers of several steps: the closed form against packets played step by step and against hop_simulate on machines
- * with random steps, the choice against all that can be chosen, tables against what was written. The paper's figures are
- * in tests/command/figures.py.
+ * with random steps, the choice against all that can be chosen, tables against what was written. The paper's figures
+ * are in tests/command/figures.py.
  */
 #include "test.h"
 
@@ -302,7 +302,7 @@ static struct hop_network *make_cluster(uint32_t nodes, uint32_t devices, double
     return network;
 }
 
-/* One after the other always; those that share the root's link where it has no latency, which passes for all at once. */
+/* Also where puts share the root's link, unless it has a latency, which passes for all of them at once. */
 static void a_simulated_gather_is_the_closed_form_without_latencies(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Direct or staged: lone pairs against closed forms (bytes over capacity plus latency; the pipeline of
- * hop_stages_time_s, one step into host memory and one out of it), classes against each of their pairs, whole schedules
+ * hop_stages_choose, one step into host memory and one out of it), classes against each of their pairs, whole schedules
  * against every choice of their copies, played here as texts.
  */
 #include "test.h"
@@ -105,12 +105,16 @@ static const struct hop_tune_class *class_of(const struct hop_network *network, 
 
 /* ---- lone pairs ---- */
 
-/* Of one read and one write that overlap. */
-static double pipelined_s(uint64_t bytes, uint64_t packet, double in_Bps, double out_Bps, double in_s, double out_s)
+/* One read and one write that overlap, in the best of these packets. */
+static struct hop_stages_way pipelined(uint64_t bytes, const uint64_t *packets, uint32_t count, double in_Bps,
+                                       double out_Bps, double each_s)
 {
-    const struct hop_stage steps[] = {{.name = "read", .latency_s = in_s, .rate_Bps = in_Bps},
-                                      {.name = "write", .latency_s = out_s, .rate_Bps = out_Bps}};
-    return hop_stages_time_s(&(struct hop_stages){steps, 2}, 1, bytes, packet);
+    const struct hop_stage steps[] = {{.name = "read", .latency_s = each_s, .rate_Bps = in_Bps},
+                                      {.name = "write", .latency_s = each_s, .rate_Bps = out_Bps}};
+    const struct hop_stages_options options = {.packets = packets, .packet_count = count};
+    struct hop_stages_choice choice;
+    CHECK(hop_stages_choose(&(struct hop_stages){steps, 2}, bytes, &options, &choice, D));
+    return choice.best;
 }
 
 static void a_lone_copy_takes_latency_and_bytes_over_capacity(void **state)
@@ -137,6 +141,7 @@ static void a_lone_copy_takes_latency_and_bytes_over_capacity(void **state)
 static void a_lone_staged_copy_is_the_pipeline_of_the_paper_at_its_best_packet(void **state)
 {
     (void)state;
+    static const uint64_t packets[] = {128 * KIB, 256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB};
     static const struct shape shapes[] = {{25 * GB, 5 * GB, 50 * GB, 0},
                                           {25 * GB, 5 * GB, 50 * GB, 3e-6},
                                           {25 * GB, 5 * GB, 9 * GB, 11e-6},
@@ -149,17 +154,9 @@ static void a_lone_staged_copy_is_the_pipeline_of_the_paper_at_its_best_packet(v
         for (uint32_t c = 0; c < paths->class_count; c++) {
             for (uint32_t s = 0; s < paths->size_count; s++) {
                 const struct hop_tune_point *point = &paths->classes[c].points[s];
-                double best = pipelined_s(point->bytes, 0, rate, rate, step_s, step_s);
-                uint64_t packet = 0;
-                for (uint64_t p = 8 * MIB; p >= 128 * KIB; p /= 2) {
-                    double time_s = pipelined_s(point->bytes, p, rate, rate, step_s, step_s);
-                    if (p < point->bytes && time_s < best * (1 - 1e-9)) {
-                        best = time_s;
-                        packet = p;
-                    }
-                }
-                near(point->staged_s, best);
-                assert_int_equal(point->packet_bytes, packet);
+                struct hop_stages_way best = pipelined(point->bytes, packets, 7, rate, rate, step_s);
+                near(point->staged_s, best.time_s);
+                assert_int_equal(point->packet_bytes, best.packet_bytes);
             }
         }
         hop_tune_paths_destroy(paths);
@@ -178,7 +175,7 @@ static void the_slower_of_two_steps_paces_the_pipeline(void **state)
     CHECK(hop_topology_set(t, "host0->socket0.capacity=7GB/s", D));
     struct hop_network *network = network_of(t, "fair");
     struct hop_tuned_paths *paths = paths_of(network, &options);
-    near(paths->classes[0].points[0].staged_s, pipelined_s(64 * MIB, 4 * MIB, 25 * GB, 7 * GB, 10e-6, 10e-6));
+    near(paths->classes[0].points[0].staged_s, pipelined(64 * MIB, packets, 1, 25 * GB, 7 * GB, 10e-6).time_s);
     hop_tune_paths_destroy(paths);
     hop_network_destroy(network);
     hop_topology_destroy(t);
