@@ -253,14 +253,15 @@ static void find_prices(const struct hop_dual_solver *s, struct prices *prices)
 }
 
 /* The sums of sends, four at a time. */
-static double sum_of(const double *price, const double *rate, uint32_t width)
+static double sum_of(const double *price, const struct hop_rows *rows, uint32_t row)
 {
     double a = 0, b = 0, c = 0, d = 0;
-    for (uint32_t i = 0; i < width; i += 4) {
-        a += price[i] * rate[i];
-        b += price[i + 1] * rate[i + 1];
-        c += price[i + 2] * rate[i + 2];
-        d += price[i + 3] * rate[i + 3];
+    for (uint32_t i = 0; i < rows->width; i += 4) {
+        const double *rate = hop_rows_part(rows, row, i / 4)->rate;
+        a += price[i] * rate[0];
+        b += price[i + 1] * rate[1];
+        c += price[i + 2] * rate[2];
+        d += price[i + 3] * rate[3];
     }
     return (a + b) + (c + d);
 }
@@ -322,7 +323,7 @@ static double price_all(struct hop_dual_solver *s, uint32_t *count)
         enum hop_row_state state = hop_rows_state(rows, s->sets, c.row);
         if (state == HOP_ROW_EMPTY || (asked % ASK_EVERY == 0 && s->go_on && !s->go_on(s->context)))
             return -1;
-        double sum = c.idle + sum_of(c.price, rows->row + (size_t)c.row * 2 * rows->width, rows->width);
+        double sum = c.idle + sum_of(c.price, rows, c.row);
         s->weighed++;
         if (d->merged->clean && state != HOP_ROW_CLEAN)
             continue;
@@ -367,7 +368,7 @@ static struct column read_set(const struct hop_dual_solver *s, uint32_t row)
         if (!digit && (late == HOP_NONE || s->y[late] <= 0))
             continue;
         column.at[column.count] = (uint8_t)(digit ? d->op_of[i][digit] : late);
-        column.does[column.count++] = digit ? rows->row[(size_t)row * 2 * rows->width + i] : 1 / d->late_s[i];
+        column.does[column.count++] = digit ? hop_rows_part(rows, row, i / 4)->rate[i % 4] : 1 / d->late_s[i];
     }
     return column;
 }
@@ -566,7 +567,7 @@ static bool begin_basis(struct hop_dual_solver *s)
             uint32_t row = digit << d->rows->shift[i], op = d->op_of[i][digit];
             if (hop_rows_state(d->rows, s->sets, row) == HOP_ROW_EMPTY)
                 return false;
-            double alone = d->rows->row[(size_t)row * 2 * d->rows->width + i];
+            double alone = hop_rows_part(d->rows, row, i / 4)->rate[i % 4];
             s->basis[op] = (struct column){.count = 1, .at = {(uint8_t)op}, .does = {alone}};
         }
         uint32_t late = d->late_row[i];

@@ -196,14 +196,6 @@ static void choose(struct walker *w, struct hop_kernel_run *run)
     }
 }
 
-/* The row that a run comes to next will be needed soon. */
-static inline void fetch_row(const struct hop_rows *rows, const struct hop_kernel_run *run)
-{
-    const double *row = rows->row + (size_t)run->index * 2 * rows->width;
-    __builtin_prefetch(row);
-    __builtin_prefetch(row + rows->width);
-}
-
 /* The next run that waits takes a place; false: none waits. */
 static bool take_place(struct walker *w, struct hop_kernel_run *place)
 {
@@ -212,7 +204,6 @@ static bool take_place(struct walker *w, struct hop_kernel_run *place)
     hop_run_copy(w->e->rows, &w->waiting[--w->waiting_count], place);
     if (place->choosing)
         choose(w, place);
-    fetch_row(w->e->rows, place);
     return true;
 }
 
@@ -226,7 +217,6 @@ static void go_on(struct walker *w, struct hop_kernel_run *run)
 {
     if (run->choosing) {
         choose(w, run);
-        fetch_row(w->e->rows, run);
         return;
     }
     keep(w, run_value(w->e->problem, run), !(run->states & HOP_ROW_MARK), run->path);
@@ -244,11 +234,11 @@ static void walk_rows(struct walker *w)
         while (w->running < HOP_RUNS_AT_ONCE && take_place(w, &w->runs[w->running]))
             w->running++;
         w->walk.nodes += w->running;
-        uint32_t stopped = w->e->kernel.step(w->e->rows, w->walk.sets, w->runs, w->running);
+        uint64_t stopped = w->e->kernel.step(w->e->rows, w->walk.sets, w->runs, w->running);
         w->walk.failed = w->walk.failed || (stopped & HOP_RUNS_FAILED);
         while (stopped && !w->walk.failed) { /* the last one first: who takes its place has been looked at */
-            uint32_t k = 31 - (uint32_t)__builtin_clz(stopped);
-            stopped &= ~(1u << k);
+            uint32_t k = 63 - (uint32_t)__builtin_clzll(stopped);
+            stopped &= ~(UINT64_C(1) << k);
             go_on(w, &w->runs[k]);
         }
     }

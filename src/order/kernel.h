@@ -13,8 +13,8 @@
 #include "order/rate_rows.h"
 
 #define HOP_SHARE_ENDED 1e-9
-enum { HOP_RUNS_AT_ONCE = 16 /* more gained nothing */ };
-#define HOP_RUNS_FAILED (1u << 31)
+enum { HOP_RUNS_AT_ONCE = 60 /* a bit each, and one for failures */ };
+#define HOP_RUNS_FAILED (UINT64_C(1) << 63)
 
 /* Per source, in its bits of a row's number: */
 struct hop_kernel_run {
@@ -41,7 +41,7 @@ static inline void hop_run_copy(const struct hop_rows *rows, const struct hop_ke
 
 /* Moves at most HOP_RUNS_AT_ONCE runs to their next event each. Returns a mask of those that stopped there: with a choice to make, or at
  * their end (index 0, nothing choosing); HOP_RUNS_FAILED: a row could not be filled. */
-typedef uint32_t hop_step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count);
+typedef uint64_t hop_step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count);
 
 struct hop_kernel {
     const char *name;
@@ -57,7 +57,7 @@ hop_step *hop_step_avx2(uint32_t width, bool sums);
 
 /* A step is written once, as a function of constant width and sums, and made for each of them; table[sums][width / 4 - 1]. */
 #define HOP_STEP(attributes, name, width, sums)                                                                        \
-    attributes static uint32_t name(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs,         \
+    attributes static uint64_t name(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs,         \
                                     uint32_t n)                                                                        \
     {                                                                                                                  \
         return step(rows, sets, runs, n, width, sums);                                                                 \

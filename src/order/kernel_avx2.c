@@ -21,21 +21,21 @@ INLINE __m256d either(__m256d a, __m256d b, __m256d mask)
 
 /* One pass: what is left after the earliest end, 1 again in those sources that ended. Returns the time to that end; ended: per part, the
  * mask of its four sources. */
-INLINE double pass(double *left, const double *row, uint32_t ended[4], const uint32_t width)
+INLINE double pass(double *left, const struct hop_row_part *const row[4], uint32_t ended[4], const uint32_t width)
 {
     const __m256d over = _mm256_set1_pd(HOP_SHARE_ENDED), full = _mm256_set1_pd(1);
     __m256d part[4], step;
     FOR_PARTS
     {
         part[i] = _mm256_load_pd(left + 4 * i);
-        __m256d until = _mm256_mul_pd(part[i], _mm256_load_pd(row + width + 4 * i));
+        __m256d until = _mm256_mul_pd(part[i], _mm256_load_pd(row[i]->pace));
         step = i == 0 ? until : _mm256_min_pd(step, until);
     }
     step = _mm256_min_pd(step, _mm256_permute2f128_pd(step, step, 1));
     step = _mm256_min_pd(step, _mm256_permute_pd(step, 5));
     FOR_PARTS
     {
-        __m256d rest = _mm256_sub_pd(part[i], _mm256_mul_pd(_mm256_load_pd(row + 4 * i), step));
+        __m256d rest = _mm256_sub_pd(part[i], _mm256_mul_pd(_mm256_load_pd(row[i]->rate), step));
         __m256d is_over = _mm256_cmp_pd(rest, over, _CMP_LE_OQ);
         _mm256_store_pd(left + 4 * i, either(rest, full, is_over));
         ended[i] = (uint32_t)_mm256_movemask_pd(is_over);
@@ -59,28 +59,29 @@ INLINE int count_ended(const uint32_t ended[4], const uint32_t width)
     return __builtin_popcount(sources);
 }
 
-INLINE uint32_t step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count,
+INLINE uint64_t step(struct hop_rows *rows, struct hop_sets *sets, struct hop_kernel_run *runs, uint32_t count,
                      const uint32_t width, const bool sums)
 {
-    const double *table = rows->row;
-    _Atomic(uint8_t) *states = rows->state;
-    uint32_t stopped = 0;
+    const _Atomic(uint32_t) *words = rows->row;
+    const struct hop_row_part *parts = rows->part;
+    uint64_t stopped = 0;
     for (struct hop_kernel_run *run = runs + count;
          run-- > runs;) { /* backwards, so that the first one's bit comes last */
+        const struct hop_row_part *row[4];
         uint32_t ended[4];
         const uint32_t index = run->index, next = run->next;
-        uint8_t state = atomic_load_explicit(&states[index], memory_order_acquire);
-        if (__builtin_expect(state < HOP_ROW_CLEAN, 0)) {
-            state = (uint8_t)hop_rows_fill(rows, sets, index);
-            if (state == HOP_ROW_EMPTY)
+        const _Atomic(uint32_t) *word = words + (size_t)index * (width / 4);
+        uint32_t first = atomic_load_explicit(word, memory_order_acquire);
+        if (__builtin_expect(first == HOP_ROW_EMPTY, 0)) {
+            if (hop_rows_fill(rows, sets, index) == HOP_ROW_EMPTY)
                 return HOP_RUNS_FAILED;
+            first = atomic_load_explicit(word, memory_order_relaxed);
         }
-        double step_s = pass(run->left, table + (size_t)index * 2 * width, ended, width);
-        uint32_t fields = fields_of(rows, ended, width), then = index ^ ((index ^ next) & fields);
-        const char *row = (const char *)(table + (size_t)then * 2 * width);
         FOR_PARTS
-        __builtin_prefetch(row + 64 * i);
-        run->states |= state;
+        row[i] = hop_row_part(parts, i == 0 ? first : atomic_load_explicit(word + i, memory_order_relaxed));
+        double step_s = pass(run->left, row, ended, width);
+        uint32_t fields = fields_of(rows, ended, width), then = index ^ ((index ^ next) & fields);
+        run->states |= (uint8_t)(first & HOP_ROW_STATES);
         run->index = then;
         run->next = next & ~fields;
         run->choosing = run->several & fields;

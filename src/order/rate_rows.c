@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of rows: a row is claimed by a thread, filled with all its images, and then shown to the others. */
+/* The table of rows: a thread asks the model about a set and shows its row, with all images, to the others. */
 #include "order/rate_rows.h"
 
 #include <math.h>
-#include <sched.h>
-#include <sys/mman.h>
 
-#define BYTES_LIMIT ((size_t)512 << 20)
-#define HUGE_PAGE ((size_t)2 << 20)
-#define HUGE_LIMIT ((size_t)64 << 20) /* larger tables are met in few places, and would take memory for all of them */
+#define BYTES_LIMIT ((size_t)512 << 20) /* if every set had parts of its own */
+enum { KNOWN_AT_FIRST = 8192 };
 
 /* A symmetry: what source s carries as digit d is carried by source to[s], and adds place[s][d] to the set's number. */
 struct hop_row_image {
@@ -42,7 +39,7 @@ bool hop_rows_fit(const struct hop_problem *p)
             return false;
         bits += bits_of(p->sources[s].count);
     }
-    return bits < 32 && ((size_t)2 * width_of(p) * sizeof(double)) << bits <= BYTES_LIMIT;
+    return bits < 32 && (width_of(p) / 4 * sizeof(struct hop_row_part)) << bits <= BYTES_LIMIT;
 }
 
 static void lay_out(struct hop_rows *r)
@@ -105,18 +102,6 @@ static void list_image(const struct hop_rows *r, const uint32_t *map, struct hop
 
 /* ---- life ---- */
 
-/* Tables are read at random: large pages, where the system has them, spare it looking up addresses. */
-static double *allocate_rows(size_t bytes)
-{
-    size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
-    double *row = aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
-#ifdef MADV_HUGEPAGE
-    if (row && bytes >= HUGE_PAGE && bytes <= HUGE_LIMIT)
-        (void)madvise(row, bytes, MADV_HUGEPAGE);
-#endif
-    return row;
-}
-
 enum hop_status hop_rows_create(const struct hop_problem *problem, const uint32_t *images, uint32_t image_count,
                                 struct hop_rows **rows, struct hop_diag *diag)
 {
@@ -128,10 +113,14 @@ enum hop_status hop_rows_create(const struct hop_problem *problem, const uint32_
     r->width = width_of(problem);
     r->image_count = images ? image_count : 1;
     lay_out(r);
-    r->row = allocate_rows((size_t)r->count * 2 * r->width * sizeof *r->row);
-    r->state = calloc(r->count, 1);
+    const size_t parts = (size_t)r->count * (r->width / 4);
+    r->known_size = KNOWN_AT_FIRST;
+    r->row = calloc(parts, sizeof *r->row);
+    r->part = aligned_alloc(64, parts * sizeof *r->part); /* of which few are used */
+    r->known = calloc(r->known_size, sizeof *r->known);
     r->images = calloc(r->image_count, sizeof *r->images);
-    if (!r->row || !r->state || !r->images) {
+    pthread_mutex_init(&r->mutex, NULL);
+    if (!r->row || !r->part || !r->known || !r->images) {
         hop_rows_destroy(r);
         return hop_fail_memory(diag);
     }
@@ -145,10 +134,57 @@ void hop_rows_destroy(struct hop_rows *r)
 {
     if (!r)
         return;
-    free(r->row);
-    free((void *)r->state);
+    pthread_mutex_destroy(&r->mutex);
+    free((void *)r->row);
+    free(r->part);
+    free(r->known);
     free(r->images);
     free(r);
+}
+
+/* ---- parts ---- */
+
+/* Where a part with these rates is among those known, or would be. */
+static uint32_t *find_part(const struct hop_rows *r, const double rate[4])
+{
+    uint64_t bits[4], hash = 0;
+    memcpy(bits, rate, sizeof bits);
+    for (uint32_t i = 0; i < 4; i++)
+        hash = (hash ^ bits[i]) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32;
+    uint32_t at = (uint32_t)hash & (r->known_size - 1);
+    while (r->known[at] && memcmp(r->part[r->known[at] - 1].rate, rate, sizeof bits) != 0)
+        at = (at + 1) & (r->known_size - 1);
+    return &r->known[at];
+}
+
+static bool grow_known(struct hop_rows *r)
+{
+    uint32_t *known = calloc(2 * (size_t)r->known_size, sizeof *known);
+    if (!known)
+        return false;
+    free(r->known);
+    r->known = known;
+    r->known_size *= 2;
+    for (uint32_t i = 0; i < r->part_count; i++)
+        *find_part(r, r->part[i].rate) = i + 1;
+    return true;
+}
+
+/* The number of the part with these rates. */
+static uint32_t part_of(struct hop_rows *r, const double rate[4])
+{
+    uint32_t *known = find_part(r, rate);
+    if (*known)
+        return *known - 1;
+    const uint32_t number = r->part_count++;
+    struct hop_row_part *part = &r->part[number];
+    memcpy(part->rate, rate, sizeof part->rate);
+    for (uint32_t i = 0; i < 4; i++)
+        part->pace[i] = 1 / rate[i];
+    *known = number + 1;
+    if (r->part_count > r->known_size / 2 && !grow_known(r))
+        memset(r->known, 0, r->known_size * sizeof *r->known); /* parts may then be kept twice */
+    return number;
 }
 
 /* ---- filling ---- */
@@ -157,73 +193,54 @@ void hop_rows_destroy(struct hop_rows *r)
 struct set {
     uint8_t digit[HOP_ROW_SOURCES];
     double rate_Bps[HOP_ROW_SOURCES];
-    double rate[HOP_ROW_SOURCES], pace[HOP_ROW_SOURCES]; /* as in the row, without images of other sizes */
+    double rate[HOP_ROW_SOURCES]; /* as in the row, without images of other sizes */
     bool clean;
 };
 
-static void write_row(double *rate, double *pace, const double *rate_Bps, const double *bytes, uint32_t width)
-{
-    for (uint32_t s = 0; s < width; s++)
-        rate[s] = rate_Bps[s] / bytes[s];
-    for (uint32_t s = 0; s < width; s++)
-        pace[s] = 1 / rate[s];
-}
-
-/* Writes the image of a set, if nobody has. */
+/* Writes the image of a set, if nobody has, with the mutex held. */
 static void fill_image(struct hop_rows *r, const struct set *set, const struct hop_row_image *image)
 {
-    uint32_t index = 0;
-    uint8_t empty = HOP_ROW_EMPTY;
+    uint32_t index = 0, part[HOP_ROW_SOURCES / 4];
+    double rate[HOP_ROW_SOURCES];
     for (uint32_t s = 0; s < r->sources; s++)
         index += image->place[s][set->digit[s]];
-    if (atomic_load_explicit(&r->state[index], memory_order_relaxed) != HOP_ROW_EMPTY ||
-        !atomic_compare_exchange_strong(&r->state[index], &empty, HOP_ROW_BUSY))
+    _Atomic(uint32_t) *row = &r->row[(size_t)index * (r->width / 4)];
+    if (atomic_load_explicit(row, memory_order_relaxed) != HOP_ROW_EMPTY)
         return;
-    double *rate = r->row + (size_t)index * 2 * r->width, *pace = rate + r->width;
-    if (image->keeps_sizes) {
-        for (uint32_t s = 0; s < r->width; s++) {
-            rate[image->to[s]] = set->rate[s];
-            pace[image->to[s]] = set->pace[s];
-        }
-    } else {
-        double rate_Bps[HOP_ROW_SOURCES], bytes[HOP_ROW_SOURCES];
-        for (uint32_t s = 0; s < r->width; s++) {
-            uint32_t to = image->to[s];
-            rate_Bps[to] = set->rate_Bps[s];
-            bytes[to] = r->bytes[to][image->digit[s][set->digit[s]]];
-        }
-        write_row(rate, pace, rate_Bps, bytes, r->width);
+    for (uint32_t s = 0; s < r->width; s++) {
+        uint32_t to = image->to[s];
+        rate[to] = image->keeps_sizes ? set->rate[s] : set->rate_Bps[s] / r->bytes[to][image->digit[s][set->digit[s]]];
     }
-    atomic_store_explicit(&r->state[index], set->clean ? HOP_ROW_CLEAN : HOP_ROW_UNCLEAN, memory_order_release);
+    for (uint32_t i = 0; i < r->width / 4; i++)
+        part[i] = 4 * part_of(r, rate + 4 * i);
+    for (uint32_t i = 1; i < r->width / 4; i++)
+        atomic_store_explicit(&row[i], part[i], memory_order_relaxed);
+    atomic_store_explicit(row, part[0] | (set->clean ? HOP_ROW_CLEAN : HOP_ROW_UNCLEAN), memory_order_release);
 }
 
 static bool evaluate(const struct hop_rows *r, struct hop_sets *sets, uint32_t index, struct set *set)
 {
     uint16_t flow[HOP_ROW_SOURCES];
-    double bytes[HOP_ROW_SOURCES];
     *set = (struct set){0};
     for (uint32_t s = 0; s < r->width; s++) {
         set->digit[s] = (uint8_t)((index & r->bits[s]) >> r->shift[s]);
         flow[s] = r->flow[s][set->digit[s]];
-        bytes[s] = r->bytes[s][set->digit[s]];
     }
     if (!hop_sets_evaluate(sets, flow, set->rate_Bps, &set->clean))
         return false;
-    write_row(set->rate, set->pace, set->rate_Bps, bytes, r->width);
+    for (uint32_t s = 0; s < r->width; s++)
+        set->rate[s] = set->rate_Bps[s] / r->bytes[s][set->digit[s]];
     return true;
 }
 
 enum hop_row_state hop_rows_fill(struct hop_rows *r, struct hop_sets *sets, uint32_t index)
 {
-    uint8_t state = atomic_load_explicit(&r->state[index], memory_order_acquire);
-    if (state == HOP_ROW_EMPTY) {
-        struct set set;
-        if (!evaluate(r, sets, index, &set))
-            return HOP_ROW_EMPTY;
-        for (uint32_t g = 0; g < r->image_count; g++)
-            fill_image(r, &set, &r->images[g]);
-    }
-    while ((state = atomic_load_explicit(&r->state[index], memory_order_acquire)) == HOP_ROW_BUSY)
-        sched_yield(); /* another thread is at it */
-    return (enum hop_row_state)state;
+    struct set set;
+    if (!evaluate(r, sets, index, &set))
+        return HOP_ROW_EMPTY;
+    pthread_mutex_lock(&r->mutex);
+    for (uint32_t g = 0; g < r->image_count; g++)
+        fill_image(r, &set, &r->images[g]);
+    pthread_mutex_unlock(&r->mutex);
+    return set.clean ? HOP_ROW_CLEAN : HOP_ROW_UNCLEAN;
 }

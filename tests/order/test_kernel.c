@@ -271,12 +271,12 @@ static uint32_t check_filled_rows(const struct hop_problem *problem, const struc
 {
     uint32_t filled = 0;
     for (uint32_t index = 0; index < rows->count; index++) {
-        const double *rate = rows->row + (size_t)index * 2 * rows->width, *pace = rate + rows->width;
+        const uint32_t row_state = rows->row[(size_t)index * (rows->width / 4)] & HOP_ROW_STATES;
         double rate_Bps[HOP_ROW_SOURCES];
         uint16_t flow[HOP_ROW_SOURCES] = {0};
         uint32_t carried[HOP_ROW_SOURCES];
         bool clean;
-        if (rows->state[index] == HOP_ROW_EMPTY)
+        if (row_state == HOP_ROW_EMPTY)
             continue;
         filled++;
         for (uint32_t s = 0, rest = index; s < problem->source_count; s++) {
@@ -288,15 +288,17 @@ static uint32_t check_filled_rows(const struct hop_problem *problem, const struc
             rest /= base;
         }
         assert_true(hop_sets_evaluate(sets, flow, rate_Bps, &clean));
-        assert_int_equal(rows->state[index], clean ? HOP_ROW_CLEAN : HOP_ROW_UNCLEAN);
+        assert_int_equal(row_state, clean ? HOP_ROW_CLEAN : HOP_ROW_UNCLEAN);
         for (uint32_t s = 0; s < rows->width; s++) {
+            const struct hop_row_part *part = hop_rows_part(rows, index, s / 4);
+            double rate = part->rate[s % 4], pace = part->pace[s % 4];
             if (s >= problem->source_count || carried[s] == HOP_NONE) {
-                assert_true(rate[s] == 0 && isinf(pace[s]));
+                assert_true(rate == 0 && isinf(pace));
                 continue;
             }
             double expected = rate_Bps[s] / problem->ops[carried[s]].bytes;
-            assert_true(fabs(rate[s] - expected) <= 1e-12 * expected);
-            assert_true(fabs(pace[s] * rate[s] - 1) <= 1e-12);
+            assert_true(fabs(rate - expected) <= 1e-12 * expected);
+            assert_true(fabs(pace * rate - 1) <= 1e-12);
         }
     }
     return filled;
