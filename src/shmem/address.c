@@ -27,7 +27,7 @@ char *hop_shmem_seek(const void *address, size_t bytes, int pe, const char *who)
                       "%zu bytes at %p are not symmetric\nmemory of shmem_malloc, or global and static variables of the "
                       "program itself",
                       bytes, address);
-    return segment->here[pe] + ((uintptr_t)address - segment->begin);
+    return segment->here[pe] ? segment->here[pe] + ((uintptr_t)address - segment->begin) : NULL;
 }
 
 static char *find(const void *address, int pe)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics: the processor's own, on the other PE's memory; and signals, which are atomics of 64 bits. */
-#include "shmem/world.h"
+/* Atomics: the processor's own, on the other PE's memory where it is mapped here; and signals, which are atomics of 64 bits. */
+#include "shmem/far.h"
 
 #define UNPACK(...) __VA_ARGS__
 #define ON_BOTH(RESULT, NAME, PARAMETERS, ...)                                                                         \
@@ -13,9 +13,6 @@
         pe = hop_shmem_on(ctx, pe, __func__);                                                                          \
         __VA_ARGS__;                                                                                                   \
     }
-/* Where the variable is. */
-#define AT(TYPE, address) ((TYPE *)hop_shmem_at((address), sizeof(TYPE), pe, __func__))
-#define ORDER __ATOMIC_SEQ_CST
 /* Deprecated names call the others. */
 #define OLD(RESULT, NAME, PARAMETERS, CALL)                                                                            \
     HOP_SHMEM_API(RESULT, NAME, PARAMETERS)                                                                            \
@@ -23,36 +20,55 @@
         CALL;                                                                                                          \
     }
 
+/* The size is known where it is called, so that one instruction is left. */
+static inline uint64_t act(enum hop_shmem_amo op, void *address, size_t bytes, uint64_t value, uint64_t condition,
+                           bool fetches, int pe, const char *who)
+{
+    void *at = hop_shmem_at(address, bytes, pe, who);
+    return at ? hop_shmem_near_amo(op, at, bytes, value, condition)
+              : hop_shmem_far_amo(op, address, bytes, value, condition, fetches, pe, who);
+}
+
+/* A value's bits, and back. */
+#define BITS(TYPE)                                                                                                     \
+    union {                                                                                                            \
+        TYPE value;                                                                                                    \
+        uint32_t half;                                                                                                 \
+        uint64_t whole;                                                                                                \
+    }
+#define TO(TYPE, it) (sizeof(TYPE) == 4 ? ((BITS(TYPE)){.value = (it)}).half : ((BITS(TYPE)){.value = (it)}).whole)
+#define FROM(TYPE, bits)                                                                                               \
+    (sizeof(TYPE) == 4 ? ((BITS(TYPE)){.half = (uint32_t)(bits)}).value : ((BITS(TYPE)){.whole = (bits)}).value)
+#define DO(OP, TYPE, AT, VALUE)                                                                                        \
+    (void)act(HOP_SHMEM_##OP, (void *)(uintptr_t)(AT), sizeof(TYPE), VALUE, 0, false, pe, __func__)
+#define ASK(OP, TYPE, AT, VALUE, CONDITION)                                                                            \
+    FROM(TYPE, act(HOP_SHMEM_##OP, (void *)(uintptr_t)(AT), sizeof(TYPE), VALUE, CONDITION, true, pe, __func__))
+
 #define EXTENDED(TYPE, NAME, ...)                                                                                      \
-    ON_BOTH(TYPE, NAME##_atomic_fetch, (const TYPE *source), TYPE had; __atomic_load(AT(TYPE, source), &had, ORDER);   \
-            return had)                                                                                                \
-    ON_BOTH(void, NAME##_atomic_fetch_nbi, (TYPE * fetch, const TYPE *source), TYPE had;                               \
-            __atomic_load(AT(TYPE, source), &had, ORDER); *fetch = had)                                                \
-    ON_BOTH(void, NAME##_atomic_set, (TYPE * dest, TYPE value), __atomic_store(AT(TYPE, dest), &value, ORDER))         \
-    ON_BOTH(TYPE, NAME##_atomic_swap, (TYPE * dest, TYPE value), TYPE had;                                             \
-            __atomic_exchange(AT(TYPE, dest), &value, &had, ORDER); return had)                                        \
-    ON_BOTH(void, NAME##_atomic_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE value), TYPE had;                           \
-            __atomic_exchange(AT(TYPE, dest), &value, &had, ORDER); *fetch = had)                                      \
+    ON_BOTH(TYPE, NAME##_atomic_fetch, (const TYPE *source), return ASK(FETCH, TYPE, source, 0, 0))                    \
+    ON_BOTH(void, NAME##_atomic_fetch_nbi, (TYPE * fetch, const TYPE *source),                                         \
+            *fetch = ASK(FETCH, TYPE, source, 0, 0))                                                                   \
+    ON_BOTH(void, NAME##_atomic_set, (TYPE * dest, TYPE value), DO(SWAP, TYPE, dest, TO(TYPE, value)))                 \
+    ON_BOTH(TYPE, NAME##_atomic_swap, (TYPE * dest, TYPE value), return ASK(SWAP, TYPE, dest, TO(TYPE, value), 0))     \
+    ON_BOTH(void, NAME##_atomic_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                                     \
+            *fetch = ASK(SWAP, TYPE, dest, TO(TYPE, value), 0))                                                        \
     OLD(TYPE, NAME##_fetch, (const TYPE *source, int pe), return pshmem_##NAME##_atomic_fetch(source, pe))             \
     OLD(void, NAME##_set, (TYPE * dest, TYPE value, int pe), pshmem_##NAME##_atomic_set(dest, value, pe))              \
     OLD(TYPE, NAME##_swap, (TYPE * dest, TYPE value, int pe), return pshmem_##NAME##_atomic_swap(dest, value, pe))
 SHMEM_INTERNAL_EXTENDED_TYPES(EXTENDED, 0)
 
-#define SWAP_IF(TYPE) (void)__atomic_compare_exchange_n(AT(TYPE, dest), &cond, value, false, ORDER, ORDER)
 #define STANDARD(TYPE, NAME, ...)                                                                                      \
-    ON_BOTH(TYPE, NAME##_atomic_compare_swap, (TYPE * dest, TYPE cond, TYPE value), SWAP_IF(TYPE); return cond)        \
-    ON_BOTH(void, NAME##_atomic_compare_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE cond, TYPE value), SWAP_IF(TYPE);   \
-            *fetch = cond)                                                                                             \
-    ON_BOTH(TYPE, NAME##_atomic_fetch_inc, (TYPE * dest), return __atomic_fetch_add(AT(TYPE, dest), 1, ORDER))         \
-    ON_BOTH(void, NAME##_atomic_fetch_inc_nbi, (TYPE * fetch, TYPE * dest),                                            \
-            *fetch = __atomic_fetch_add(AT(TYPE, dest), 1, ORDER))                                                     \
-    ON_BOTH(void, NAME##_atomic_inc, (TYPE * dest), (void)__atomic_fetch_add(AT(TYPE, dest), 1, ORDER))                \
-    ON_BOTH(TYPE, NAME##_atomic_fetch_add, (TYPE * dest, TYPE value),                                                  \
-            return __atomic_fetch_add(AT(TYPE, dest), value, ORDER))                                                   \
+    ON_BOTH(TYPE, NAME##_atomic_compare_swap, (TYPE * dest, TYPE cond, TYPE value),                                    \
+            return ASK(CSWAP, TYPE, dest, TO(TYPE, value), TO(TYPE, cond)))                                            \
+    ON_BOTH(void, NAME##_atomic_compare_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE cond, TYPE value),                  \
+            *fetch = ASK(CSWAP, TYPE, dest, TO(TYPE, value), TO(TYPE, cond)))                                          \
+    ON_BOTH(TYPE, NAME##_atomic_fetch_inc, (TYPE * dest), return ASK(ADD, TYPE, dest, 1, 0))                           \
+    ON_BOTH(void, NAME##_atomic_fetch_inc_nbi, (TYPE * fetch, TYPE * dest), *fetch = ASK(ADD, TYPE, dest, 1, 0))       \
+    ON_BOTH(void, NAME##_atomic_inc, (TYPE * dest), DO(ADD, TYPE, dest, 1))                                            \
+    ON_BOTH(TYPE, NAME##_atomic_fetch_add, (TYPE * dest, TYPE value), return ASK(ADD, TYPE, dest, TO(TYPE, value), 0)) \
     ON_BOTH(void, NAME##_atomic_fetch_add_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                                \
-            *fetch = __atomic_fetch_add(AT(TYPE, dest), value, ORDER))                                                 \
-    ON_BOTH(void, NAME##_atomic_add, (TYPE * dest, TYPE value),                                                        \
-            (void)__atomic_fetch_add(AT(TYPE, dest), value, ORDER))                                                    \
+            *fetch = ASK(ADD, TYPE, dest, TO(TYPE, value), 0))                                                         \
+    ON_BOTH(void, NAME##_atomic_add, (TYPE * dest, TYPE value), DO(ADD, TYPE, dest, TO(TYPE, value)))                  \
     OLD(TYPE, NAME##_cswap, (TYPE * dest, TYPE cond, TYPE value, int pe),                                              \
         return pshmem_##NAME##_atomic_compare_swap(dest, cond, value, pe))                                             \
     OLD(TYPE, NAME##_finc, (TYPE * dest, int pe), return pshmem_##NAME##_atomic_fetch_inc(dest, pe))                   \
@@ -62,23 +78,20 @@ SHMEM_INTERNAL_EXTENDED_TYPES(EXTENDED, 0)
     OLD(void, NAME##_add, (TYPE * dest, TYPE value, int pe), pshmem_##NAME##_atomic_add(dest, value, pe))
 SHMEM_INTERNAL_AMO_TYPES(STANDARD, 0)
 
-#define BITWISE(TYPE, NAME, OP, ...)                                                                                   \
-    ON_BOTH(void, NAME##_atomic_##OP, (TYPE * dest, TYPE value),                                                       \
-            (void)__atomic_fetch_##OP(AT(TYPE, dest), value, ORDER))                                                   \
+#define BITWISE(TYPE, NAME, OP, CODE)                                                                                  \
+    ON_BOTH(void, NAME##_atomic_##OP, (TYPE * dest, TYPE value), DO(CODE, TYPE, dest, TO(TYPE, value)))                \
     ON_BOTH(TYPE, NAME##_atomic_fetch_##OP, (TYPE * dest, TYPE value),                                                 \
-            return __atomic_fetch_##OP(AT(TYPE, dest), value, ORDER))                                                  \
+            return ASK(CODE, TYPE, dest, TO(TYPE, value), 0))                                                          \
     ON_BOTH(void, NAME##_atomic_fetch_##OP##_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                             \
-            *fetch = __atomic_fetch_##OP(AT(TYPE, dest), value, ORDER))
-SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, and)
-SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, or)
-SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, xor)
+            *fetch = ASK(CODE, TYPE, dest, TO(TYPE, value), 0))
+SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, and, AND)
+SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, or, OR)
+SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, xor, XOR)
 
-ON_BOTH(void, signal_set, (uint64_t * sig_addr, uint64_t signal),
-        __atomic_store_n(AT(uint64_t, sig_addr), signal, ORDER))
-ON_BOTH(void, signal_add, (uint64_t * sig_addr, uint64_t signal),
-        (void)__atomic_fetch_add(AT(uint64_t, sig_addr), signal, ORDER))
+ON_BOTH(void, signal_set, (uint64_t * sig_addr, uint64_t signal), DO(SWAP, uint64_t, sig_addr, signal))
+ON_BOTH(void, signal_add, (uint64_t * sig_addr, uint64_t signal), DO(ADD, uint64_t, sig_addr, signal))
 
 HOP_SHMEM_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))
 {
-    return __atomic_load_n(sig_addr, ORDER);
+    return __atomic_load_n(sig_addr, __ATOMIC_SEQ_CST);
 }

@@ -69,9 +69,10 @@ static void collect(team_type *team, void *dest, const void *source, uint64_t by
         before += lengths[pe];
     for (uint32_t i = 0; i < team->size && bytes > 0; i++) {
         int pe = hop_shmem_team_pe(team, (team->pe + i) % team->size);
-        memmove(hop_shmem_at((char *)dest + before, bytes, pe, who), source, bytes);
+        pshmem_putmem((char *)dest + before, source, bytes, pe);
     }
     free(lengths);
+    pshmem_quiet();
     hop_shmem_sync_team(team, who);
 }
 
@@ -83,10 +84,11 @@ static void exchange_strided(team_type *team, char *dest, const char *source, pt
         uint32_t pe = (team->pe + i) % team->size;
         const char *from = source + (ptrdiff_t)(pe * n * size) * sst;
         char *to = dest + (ptrdiff_t)(team->pe * n * size) * dst;
-        to = hop_shmem_at(to, ((n - 1) * (size_t)dst + 1) * size, hop_shmem_team_pe(team, pe), who);
         for (size_t k = 0; k < n; k++)
-            memcpy(to + (ptrdiff_t)(k * size) * dst, from + (ptrdiff_t)(k * size) * sst, size);
+            pshmem_putmem(to + (ptrdiff_t)(k * size) * dst, from + (ptrdiff_t)(k * size) * sst, size,
+                          hop_shmem_team_pe(team, pe));
     }
+    pshmem_quiet();
     hop_shmem_sync_team(team, who);
 }
 

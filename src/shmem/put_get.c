@@ -3,7 +3,7 @@
  * Put and get: copies between this PE's memory and another one's symmetric memory, whole, strided, in blocks and of one
  * element. They have ended when the call returns, those that need not have, too.
  */
-#include "shmem/world.h"
+#include "shmem/far.h"
 
 /* Fixed sizes are a load and a store. */
 static inline void copy(void *to, const void *from, size_t bytes)
@@ -17,12 +17,20 @@ static inline void copy(void *to, const void *from, size_t bytes)
 
 static inline void put(void *dest, const void *source, size_t bytes, int pe, const char *who)
 {
-    copy(hop_shmem_at(dest, bytes, pe, who), source, bytes);
+    char *to = hop_shmem_at(dest, bytes, pe, who);
+    if (to)
+        copy(to, source, bytes);
+    else
+        hop_shmem_far_put(dest, source, bytes, pe, who);
 }
 
 static inline void get(void *dest, const void *source, size_t bytes, int pe, const char *who)
 {
-    copy(dest, hop_shmem_at(source, bytes, pe, who), bytes);
+    const char *from = hop_shmem_at(source, bytes, pe, who);
+    if (from)
+        copy(dest, from, bytes);
+    else
+        hop_shmem_far_get(dest, source, bytes, pe, who);
 }
 
 /* The last byte that n blocks of so many bytes touch, a step apart. */
@@ -38,28 +46,35 @@ static void blocks(char *to, const char *from, ptrdiff_t to_step, ptrdiff_t from
         copy(to + (ptrdiff_t)i * to_step, from + (ptrdiff_t)i * from_step, block);
 }
 
-static void put_blocks(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
+static void put_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    blocks(hop_shmem_at(dest, extent(dst, block, n), pe, who), source, dst, sst, block, n);
+    char *to = hop_shmem_at(dest, extent(dst, block, n), pe, who);
+    if (to)
+        blocks(to, source, dst, sst, block, n);
+    for (size_t i = 0; !to && i < n; i++)
+        hop_shmem_far_put(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
 }
 
-static void get_blocks(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
+static void get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    blocks(dest, hop_shmem_at(source, extent(sst, block, n), pe, who), dst, sst, block, n);
+    const char *from = hop_shmem_at(source, extent(sst, block, n), pe, who);
+    if (from)
+        blocks(dest, from, dst, sst, block, n);
+    for (size_t i = 0; !from && i < n; i++)
+        hop_shmem_far_get(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
 }
 
 /* The signal is seen after the data. */
 static void put_signal(void *dest, const void *source, size_t bytes, uint64_t *at, uint64_t signal, int op, int pe,
                        const char *who)
 {
-    uint64_t *there = (uint64_t *)hop_shmem_at(at, sizeof *at, pe, who);
     put(dest, source, bytes, pe, who);
     if (op == SHMEM_SIGNAL_SET)
-        __atomic_store_n(there, signal, __ATOMIC_RELEASE);
+        pshmem_signal_set(at, signal, pe);
     else if (op == SHMEM_SIGNAL_ADD)
-        (void)__atomic_fetch_add(there, signal, __ATOMIC_RELEASE);
+        pshmem_signal_add(at, signal, pe);
     else
         hop_shmem_die(who, "%d is no operation of signals\nSHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", op);
 }
@@ -92,21 +107,28 @@ static void put_signal(void *dest, const void *source, size_t bytes, uint64_t *a
 #define STRIDES (ptrdiff_t)(size) * dst, (ptrdiff_t)(size) * sst
 #define STRIDED(TYPE, BYTES, IPUT, IGET, IBPUT, IBGET)                                                                 \
     ON_BOTH(void, IPUT, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                     \
-            ptrdiff_t size = BYTES; put_blocks(dest, source, STRIDES, (size_t)size, n, pe, __func__))                  \
+            ptrdiff_t size = BYTES;                                                                                    \
+            put_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size, n, pe, __func__))                    \
     ON_BOTH(void, IGET, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                     \
-            ptrdiff_t size = BYTES; get_blocks(dest, source, STRIDES, (size_t)size, n, pe, __func__))                  \
+            ptrdiff_t size = BYTES;                                                                                    \
+            get_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size, n, pe, __func__))                    \
     ON_BOTH(void, IBPUT, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n),      \
-            ptrdiff_t size = BYTES; put_blocks(dest, source, STRIDES, (size_t)size * block, n, pe, __func__))          \
+            ptrdiff_t size = BYTES;                                                                                    \
+            put_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size * block, n, pe, __func__))            \
     ON_BOTH(void, IBGET, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n),      \
-            ptrdiff_t size = BYTES; get_blocks(dest, source, STRIDES, (size_t)size * block, n, pe, __func__))
+            ptrdiff_t size = BYTES;                                                                                    \
+            get_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size * block, n, pe, __func__))
 
 #define OF_TYPE(TYPE, NAME, ...)                                                                                       \
     CONTIGUOUS(TYPE, sizeof(TYPE), NAME##_put, NAME##_get)                                                             \
     STRIDED(TYPE, sizeof(TYPE), NAME##_iput, NAME##_iget, NAME##_ibput, NAME##_ibget)                                  \
     ON_BOTH(void, NAME##_p, (TYPE * dest, TYPE value),                                                                 \
-            *(volatile TYPE *)hop_shmem_at(dest, sizeof(TYPE), pe, __func__) = value)                                  \
+            TYPE *to = (TYPE *)hop_shmem_at(dest, sizeof(TYPE), pe, __func__);                                         \
+            if (to) * (volatile TYPE *)to = value; else hop_shmem_far_put(dest, &value, sizeof value, pe, __func__))   \
     ON_BOTH(TYPE, NAME##_g, (const TYPE *source),                                                                      \
-            return *(volatile const TYPE *)hop_shmem_at(source, sizeof(TYPE), pe, __func__))
+            const TYPE *from = (const TYPE *)hop_shmem_at(source, sizeof(TYPE), pe, __func__);                         \
+            if (from) return *(volatile const TYPE *)from; TYPE value;                                                 \
+            hop_shmem_far_get(&value, source, sizeof value, pe, __func__); return value)
 SHMEM_INTERNAL_RMA_TYPES(OF_TYPE, 0)
 
 #define OF_BITS(BITS, ...)                                                                                             \

@@ -5,9 +5,6 @@
  */
 #include "shmem/world.h"
 
-/* Order and completion: a put has ended when its call returns, so that the processor's order is all there is to keep. */
-#define KEEP_ORDER() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-
 #define OF_TYPE(TYPE, NAME, ...)                                                                                       \
     static bool NAME##_holds(const TYPE *at, int cmp, TYPE value, const char *who)                                     \
     {                                                                                                                  \
@@ -132,43 +129,4 @@ HOP_SHMEM_API(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64
     while (!pshmem_uint64_test((now = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE), &now), cmp, value))
         hop_shmem_turn(&wait);
     return now;
-}
-
-/* ---- order and completion ---- */
-
-HOP_SHMEM_API(void, fence, (void))
-{
-    KEEP_ORDER();
-}
-
-HOP_SHMEM_API(void, ctx_fence, (shmem_ctx_t ctx))
-{
-    (void)ctx;
-    KEEP_ORDER();
-}
-
-HOP_SHMEM_API(void, quiet, (void))
-{
-    KEEP_ORDER();
-}
-
-HOP_SHMEM_API(void, ctx_quiet, (shmem_ctx_t ctx))
-{
-    (void)ctx;
-    KEEP_ORDER();
-}
-
-HOP_SHMEM_API(void, pe_quiet, (const int *target_pes, size_t npes))
-{
-    (void)target_pes;
-    (void)npes;
-    KEEP_ORDER();
-}
-
-HOP_SHMEM_API(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int *target_pes, size_t npes))
-{
-    (void)ctx;
-    (void)target_pes;
-    (void)npes;
-    KEEP_ORDER();
 }

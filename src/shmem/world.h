@@ -25,7 +25,7 @@ enum { HOP_SHMEM_HEAP, HOP_SHMEM_DATA, HOP_SHMEM_SEGMENTS };
 
 /* The symmetric memory of this PE; what the others have of it lies at here[pe] in this process, NULL: it does not. */
 struct hop_shmem_segment {
-    uintptr_t begin;
+    uintptr_t begin; /* on this PE */
     size_t bytes;
     char **here;
 };
@@ -97,7 +97,8 @@ static inline int hop_shmem_on(shmem_ctx_t ctx, int pe, const char *who)
 const struct hop_shmem_segment *hop_shmem_segment_of(const void *address, size_t bytes);
 /* Ends the program unless it finds the address, in the segment of data say. */
 char *hop_shmem_seek(const void *address, size_t bytes, int pe, const char *who);
-/* Where so many bytes behind a symmetric address are, of that PE. */
+/* Where so many bytes behind a symmetric address are, of that PE; NULL: the processor does not reach them from here
+ * (far.h). */
 static inline char *hop_shmem_at(const void *address, size_t bytes, int pe, const char *who)
 {
     const struct hop_shmem_segment *heap = &hop_shmem.segments[HOP_SHMEM_HEAP];

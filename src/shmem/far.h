@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Far: what the processor does not reach from here, since it is on another machine or in a device. Each call returns once the
+ * caller's memory may be used again; a put or an atomic without a result is there after hop_shmem_far_quiet. Calls of
+ * one PE to another one are done in their order.
+ */
+#ifndef HOP_SHMEM_FAR_H
+#define HOP_SHMEM_FAR_H
+
+#include "shmem/world.h"
+
+void hop_shmem_far_put(void *dest, const void *source, size_t bytes, int pe, const char *who);
+void hop_shmem_far_get(void *dest, const void *source, size_t bytes, int pe, const char *who);
+/* All that this PE has begun is there. */
+void hop_shmem_far_quiet(void);
+
+/* Atomics of 4 and 8 bytes, by their bits; a set is a swap of which nobody asks what was there. */
+enum hop_shmem_amo {
+    HOP_SHMEM_FETCH,
+    HOP_SHMEM_SWAP,
+    HOP_SHMEM_ADD,
+    HOP_SHMEM_AND,
+    HOP_SHMEM_OR,
+    HOP_SHMEM_XOR,
+    HOP_SHMEM_CSWAP
+};
+/* What was there; fetches false: nobody asks, and 0. */
+uint64_t hop_shmem_far_amo(enum hop_shmem_amo op, void *at, size_t bytes, uint64_t value, uint64_t condition,
+                           bool fetches, int pe, const char *who);
+
+/* The same on memory that is here. */
+#define HOP_SHMEM_NEAR_AMO(TYPE)                                                                                       \
+    TYPE *it = (TYPE *)at, had = (TYPE)condition;                                                                      \
+    switch (op) {                                                                                                      \
+    case HOP_SHMEM_FETCH:                                                                                              \
+        return __atomic_load_n(it, __ATOMIC_SEQ_CST);                                                                  \
+    case HOP_SHMEM_SWAP:                                                                                               \
+        return __atomic_exchange_n(it, (TYPE)value, __ATOMIC_SEQ_CST);                                                 \
+    case HOP_SHMEM_ADD:                                                                                                \
+        return __atomic_fetch_add(it, (TYPE)value, __ATOMIC_SEQ_CST);                                                  \
+    case HOP_SHMEM_AND:                                                                                                \
+        return __atomic_fetch_and(it, (TYPE)value, __ATOMIC_SEQ_CST);                                                  \
+    case HOP_SHMEM_OR:                                                                                                 \
+        return __atomic_fetch_or(it, (TYPE)value, __ATOMIC_SEQ_CST);                                                   \
+    case HOP_SHMEM_XOR:                                                                                                \
+        return __atomic_fetch_xor(it, (TYPE)value, __ATOMIC_SEQ_CST);                                                  \
+    default:                                                                                                           \
+        (void)__atomic_compare_exchange_n(it, &had, (TYPE)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+        return had;                                                                                                    \
+    }
+static inline uint64_t hop_shmem_near_amo(enum hop_shmem_amo op, void *at, size_t bytes, uint64_t value,
+                                          uint64_t condition)
+{
+    if (bytes == sizeof(uint32_t)) {
+        HOP_SHMEM_NEAR_AMO(uint32_t)
+    }
+    HOP_SHMEM_NEAR_AMO(uint64_t)
+}
+
+#endif
