@@ -257,9 +257,10 @@ static bool print_gathers(const struct work *w)
            "put all", "approach 1", "approach 2", "approach 3");
     for (uint32_t i = 0; i < w->gather_count; i++) {
         const struct hop_stages_gather *g = &w->gathers[i];
-        printf("%6u %8u %9s  %9s %9s %9s  %10s  %10s  %10s  %.*s\n", g->nodes, g->devices, tool_short_bytes(g->bytes),
+        printf("%6u %8u %9s  %9s %9s %9s  %10s  %10s  %10s  %.*s%s\n", g->nodes, g->devices, tool_short_bytes(g->bytes),
                show_time(g->read_s), show_time(g->put_s), show_time(g->put_all_s), show_time(g->time_s[0]),
-               show_time(g->time_s[1]), show_time(g->time_s[2]), (int)strcspn(g->reason, ","), g->reason);
+               show_time(g->time_s[1]), show_time(g->time_s[2]), (int)strcspn(g->reason, ","), g->reason,
+               g->guessed && !isnan(g->time_s[g->best]) ? ", measured at other sizes" : "");
         any = any || !isnan(g->time_s[g->best]);
     }
     printf("1: the root gets from one device after the other; 2: every node puts device by device; 3: every node "

@@ -359,6 +359,7 @@ struct hop_stages_gather {
     double read_s, put_s, put_all_s; /* R; C of a device's bytes, of all of a node's; NAN: not known */
     double time_s[3];                /* by approach; NAN: not known */
     uint32_t best;                   /* 0 to 2; of equals the first */
+    bool guessed;                    /* a step was measured at other sizes only */
     char reason[HOP_STAGES_REASON_SIZE];
 };
 /* Fills all but the first three members of `gather`. Errors as hop_stages_choose. */

@@ -58,7 +58,7 @@ static void put_gather(struct hop_buffer *out, const struct hop_stages_gather *g
                  (unsigned long long)g->bytes, g->read_s, g->put_s, g->put_all_s);
     hop_json_put(out, "time_s:[%g,%g,%g],", g->time_s[0], g->time_s[1], g->time_s[2]);
     hop_json_put(out, isnan(g->time_s[g->best]) ? "best:null" : "best:%u", g->best + 1);
-    hop_json_put(out, "reason:%s}", g->reason);
+    hop_json_put(out, "guessed:%hhu,reason:%s}", g->guessed, g->reason);
 }
 
 char *hop_stages_to_json(const struct hop_stages *stages, const struct hop_stages_options *options,

@@ -120,15 +120,10 @@ double hop_stages_time_s(const struct hop_stages *stages, hop_stages_overlap ove
 
 /* ---- ways ---- */
 
-static bool is_guessed(const struct hop_stages *stages, uint64_t bytes)
+static bool is_guessed(const struct hop_stage *stage, uint64_t bytes)
 {
-    bool guessed = false;
-    for (uint32_t s = 0; s < stages->count; s++) {
-        const struct hop_stage *stage = &stages->stages[s];
-        uint32_t i = stage->times ? find_time(stage, bytes) : stage->time_count;
-        guessed = guessed || (i < stage->time_count && stage->times[i].bytes != bytes);
-    }
-    return guessed;
+    uint32_t i = stage->times ? find_time(stage, bytes) : stage->time_count;
+    return i < stage->time_count && stage->times[i].bytes != bytes;
 }
 
 static struct hop_stages_way find_way(const struct hop_stages *stages, uint64_t bytes, uint64_t packet_bytes,
@@ -136,11 +131,11 @@ static struct hop_stages_way find_way(const struct hop_stages *stages, uint64_t 
 {
     uint64_t packets = hop_tune_packets_of(bytes, packet_bytes), each = packets > 1 ? packet_bytes : bytes;
     uint32_t choices = options->overlaps ? options->overlap_count : 1u << (stages->count - 1), fewest = HOP_NONE;
-    struct hop_stages_way way = {.packet_bytes = packets > 1 ? packet_bytes : 0,
-                                 .packets = packets,
-                                 .time_s = INFINITY,
-                                 .guessed = is_guessed(stages, each)};
+    struct hop_stages_way way = {
+        .packet_bytes = packets > 1 ? packet_bytes : 0, .packets = packets, .time_s = INFINITY};
     find_steps(stages, each, way.steps_s);
+    for (uint32_t s = 0; s < stages->count; s++)
+        way.guessed = way.guessed || is_guessed(&stages->stages[s], each);
     for (uint32_t c = 0; c < choices; c++) {
         hop_stages_overlap overlap = options->overlaps ? options->overlaps[c] : c;
         struct groups groups = group(way.steps_s, stages->count, overlap);
@@ -328,6 +323,8 @@ static void explain_gather(struct hop_stages_gather *g)
         if (a != g->best && !hop_tune_less(g->time_s[g->best], g->time_s[a]) && !isnan(g->time_s[a]))
             say(&s, "; approach %u takes as long", a + 1);
     }
+    if (g->guessed)
+        say(&s, "; measured at other sizes");
     if (isnan(g->put_all_s) && g->nodes > 1)
         say(&s, "; approach 3 is not known: the network was not measured at so many bytes");
 }
@@ -342,9 +339,12 @@ enum hop_status hop_stages_gather(const struct hop_stages *stages, struct hop_st
                         "a node and a device at least, and two steps: reading and the network",
                         g->nodes, g->devices, stages->count);
     double others = g->nodes - 1, devices = g->devices;
+    uint64_t all = g->bytes * g->devices;
     g->read_s = hop_stage_time_s(&stages->stages[0], g->bytes);
     g->put_s = hop_stage_time_s(&stages->stages[1], g->bytes);
-    g->put_all_s = hop_stage_time_s(&stages->stages[1], g->bytes * g->devices);
+    g->put_all_s = hop_stage_time_s(&stages->stages[1], all);
+    g->guessed = is_guessed(&stages->stages[0], g->bytes) ||
+                 (g->nodes > 1 && (is_guessed(&stages->stages[1], g->bytes) || is_guessed(&stages->stages[1], all)));
     double put_s = others > 0 ? others * g->put_s : 0, put_all_s = others > 0 ? others * g->put_all_s : 0;
     g->time_s[0] = devices * (others * g->read_s + put_s + g->read_s);
     g->time_s[1] = devices * (g->read_s + put_s);
