@@ -310,7 +310,7 @@ static bool read_pair(struct lane *l, struct pair *pair, struct hop_plan_reading
         l->next.sequence.after[op] = (uint32_t)hop_plan_get_whole(in, j->ops) - 1; /* HOP_NONE */
     }
     if (in->failed || !hop_assign_fits(&j->work->map.places.who, l->next.place) ||
-        !hop_sequence_check(&l->placed->problem, &l->next.sequence))
+        isinf(hop_placed_put(l->placed, l->next.place)) || !hop_sequence_check(&l->placed->problem, &l->next.sequence))
         return false;
     copy_pair(j, &l->next, pair);
     return true;

@@ -92,6 +92,10 @@ def plans():
         resumed = run(2, "plan", *asked, "--json", "--checkpoint", saved)
         check(without_times(resumed) == alone, "2 ranks go on with %s as one" % asked[0])
         check(json.loads(resumed)["recalled"] > 0, "%s is in the checkpoint" % asked[0])
+    # Against the clock each rank has lanes of its own: a plan comes of them, and the next run has no worse one.
+    asked = ["halo:4x3", "--on", "cs-storm", "--time-limit", "3s", "--json", "--checkpoint", os.path.join(work, "plan-lanes")]
+    values = [json.loads(run(ranks, "plan", *asked))["value_s"] for ranks in (3, 2)]
+    check(values[1] <= values[0], "2 ranks go on with lanes of 3: %s" % values)
 
 
 def killed_rank_of_plan():

@@ -183,6 +183,26 @@ static void who_goes_on_gets_no_worse_plan(void **state)
     hop_topology_destroy(helios);
 }
 
+/* Against the clock there are as many lanes as threads: whatever they come to in their time. */
+static void lanes_go_on(void **state)
+{
+    struct hop_topology *storm = load_topology("cs-storm");
+    struct hop_schedule *exchange = exchange_of("halo:4x3");
+    const struct hop_plan_options options = {
+        .time_limit_s = 0.5, .threads = 3, .checkpoint = path, .way = HOP_PLAN_DIRECT};
+    double best_s = INFINITY;
+    (void)state;
+    (void)unlink(path);
+    for (int run = 0; run < 3; run++) {
+        struct hop_plan_result *r = plan(storm, exchange, options);
+        assert_true(r->value_s <= best_s);
+        best_s = r->value_s;
+        hop_plan_result_destroy(r);
+    }
+    hop_schedule_destroy(exchange);
+    hop_topology_destroy(storm);
+}
+
 static void a_foreign_checkpoint_is_refused_and_stays(void **state)
 {
     struct hop_topology *t2 = load_topology("t2"), *t1 = load_topology("t1");
@@ -251,6 +271,7 @@ TEST_GROUP(plan_answers)
         cmocka_unit_test(numbers_come_back),
         cmocka_unit_test(what_is_not_as_it_was_is_refused),
         cmocka_unit_test(who_goes_on_gets_no_worse_plan),
+        cmocka_unit_test(lanes_go_on),
         cmocka_unit_test(a_foreign_checkpoint_is_refused_and_stays),
         cmocka_unit_test(a_collective_goes_on),
     };
