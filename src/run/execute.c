@@ -251,6 +251,7 @@ static void enter(struct hop_program *program)
     struct hop_attendance *seat = &program->seats[program->team->local];
     program->origin_s = program->records || program->timed ? hop_now_s() : 0;
     seat->entered_s = program->origin_s;
+    HOP_SHARED_TELL();
     atomic_store_explicit(&seat->entered, program->launch, memory_order_release);
 }
 
@@ -280,6 +281,7 @@ enum hop_status hop_program_run(struct hop_program *program, struct hop_diag *di
     if (program->bound && hop_program_is_fine(program))
         hop_bound_leave(program);
     if (hop_program_is_fine(program)) {
+        HOP_SHARED_TELL();
         atomic_store_explicit(&program->seats[program->team->local].left, program->launch, memory_order_release);
         hop_team_do(program->team, NULL);
     } else if (!before) {

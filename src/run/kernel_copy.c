@@ -3,6 +3,7 @@
 #include "run/kernel_copy.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -35,12 +36,15 @@ static ssize_t call(bool reads, long pid, void *here, void *there, size_t bytes)
                  : process_vm_writev((pid_t)pid, &local, 1, &far, 1, 0);
 }
 
-/* Different in every process, also in one that was forked. */
+/* Different in every process, also in one that was forked; the same in all threads of one. */
 static uint64_t draw_magic(void)
 {
-    static uint64_t random;
-    if (random == 0 && getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+    static atomic_uint_fast64_t first;
+    uint_fast64_t random, known = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random || random == 0)
         random = hop_now_ns();
+    if (!atomic_compare_exchange_strong(&first, &known, random))
+        random = known;
     return hop_draw_from(random ^ (uint64_t)getpid() << 1);
 }
 

@@ -402,7 +402,9 @@ enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *d
     struct hop_board *board = team->board;
     unsigned round = atomic_load_explicit(&board->passed, memory_order_acquire);
     struct hop_team_wait wait = {0};
+    HOP_SHARED_TELL();
     if (atomic_fetch_add(&board->arrived, 1) + 1 == board->size) {
+        HOP_SHARED_HEAR();
         atomic_store_explicit(&board->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&board->passed, round + 1, memory_order_release);
         return HOP_OK;
@@ -414,6 +416,7 @@ enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *d
             return hop_team_fail(team, diag);
     }
     team->in_barrier = false;
+    HOP_SHARED_HEAR();
     return HOP_OK;
 }
 
