@@ -3,10 +3,9 @@
  * Symmetric heap: blocks of it lie at the same offset on every PE, since all PEs ask for the same in the same order and
  * choose alike.
  *
- * What is free and what is taken is known outside of the heap, where a program that writes past its blocks does no harm to
- * it: two lists of extents by offset. The best fit is taken, and of several the first. Pages come when the heap reaches
- * them for the first time; PEs agree then whether all of them have them.
+ * Pages come when the heap reaches them for the first time; PEs agree then whether all of them have them.
  */
+#include "shmem/extents.h"
 #include "shmem/world.h"
 
 #include <stdio.h>
@@ -15,102 +14,20 @@
 #define HEAP_BYTES ((uint64_t)1 << 30)
 #define BASE_BYTES ((size_t)1 << 30)  /* it begins at a multiple of it, so that offsets tell alignment */
 #define PAGES_BYTES ((size_t)2 << 20) /* are made at once */
-enum { ALIGNMENT = 64 };
-
-struct extent {
-    size_t offset, bytes;
-};
-struct extents {
-    struct extent *at;
-    uint32_t count, capacity;
-};
 static struct {
     struct hop_shared memory;
-    struct extents taken, unused;
+    struct hop_extents extents;
     size_t committed;
 } heap;
 
-/* ---- extents by offset ---- */
-
-/* The first that does not begin before it. */
-static uint32_t find(const struct extents *list, size_t offset)
-{
-    uint32_t low = 0, high = list->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (list->at[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void insert(struct extents *list, uint32_t place, struct extent extent)
-{
-    if (!hop_grow(&list->at, &list->capacity, list->count + 1, sizeof *list->at))
-        hop_shmem_die("shmem_malloc", "out of memory");
-    memmove(list->at + place + 1, list->at + place, (list->count - place) * sizeof *list->at);
-    list->at[place] = extent;
-    list->count++;
-}
-
-static void take_out(struct extents *list, uint32_t place)
-{
-    list->count--;
-    memmove(list->at + place, list->at + place + 1, (list->count - place) * sizeof *list->at);
-}
-
-/* Joins what lies side by side. */
-static void give_back(struct extent extent)
-{
-    struct extents *list = &heap.unused;
-    uint32_t place = find(list, extent.offset);
-    if (place < list->count && extent.offset + extent.bytes == list->at[place].offset) {
-        extent.bytes += list->at[place].bytes;
-        take_out(list, place);
-    }
-    if (place > 0 && list->at[place - 1].offset + list->at[place - 1].bytes == extent.offset)
-        list->at[place - 1].bytes += extent.bytes;
-    else if (extent.bytes > 0)
-        insert(list, place, extent);
-}
-
-/* The heap begins at a multiple of every alignment that is given. */
-static size_t padding(const struct extent *extent, size_t alignment)
-{
-    return (alignment - extent->offset % alignment) % alignment;
-}
-
-/* The offset, SIZE_MAX: there is no room. */
-static size_t take(size_t bytes, size_t alignment)
-{
-    const struct extents *list = &heap.unused;
-    uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < list->count; i++) {
-        size_t pad = padding(&list->at[i], alignment);
-        if (list->at[i].bytes >= pad && list->at[i].bytes - pad >= bytes &&
-            (best == UINT32_MAX || list->at[i].bytes < list->at[best].bytes))
-            best = i;
-    }
-    if (best == UINT32_MAX)
-        return SIZE_MAX;
-    struct extent from = list->at[best], mine = {from.offset + padding(&from, alignment), bytes};
-    take_out(&heap.unused, best);
-    give_back((struct extent){from.offset, mine.offset - from.offset});
-    give_back((struct extent){mine.offset + bytes, from.offset + from.bytes - mine.offset - bytes});
-    insert(&heap.taken, find(&heap.taken, mine.offset), mine);
-    return mine.offset;
-}
-
 /* Of what was handed out; ends the program where it was not. */
-static uint32_t taken_at(const void *address, const char *who)
+static struct hop_extent taken_at(const void *address, const char *who)
 {
-    size_t offset = (uintptr_t)address - hop_shmem.segments[HOP_SHMEM_HEAP].begin;
-    uint32_t place = find(&heap.taken, offset);
-    if (place == heap.taken.count || heap.taken.at[place].offset != offset)
+    const struct hop_extent *extent =
+        hop_extents_find(&heap.extents, (uintptr_t)address - hop_shmem.segments[HOP_SHMEM_HEAP].begin);
+    if (!extent)
         hop_shmem_die(who, "nothing that is in use begins at %p\nwhat shmem_malloc and its kin gave, once", address);
-    return place;
+    return *extent;
 }
 
 /* ---- all PEs together ---- */
@@ -168,46 +85,41 @@ static void *allocate(const char *who, size_t bytes, size_t alignment)
         hop_shmem_die(who, "the library is not initialised\nshmem_init before");
     if (bytes == 0 || alignment > BASE_BYTES)
         return NULL;
-    size_t whole = bytes > SIZE_MAX - ALIGNMENT ? bytes : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    size_t offset = take(whole, alignment > ALIGNMENT ? alignment : ALIGNMENT);
-    bool had = offset != SIZE_MAX && commit(offset + whole), all;
+    size_t offset = hop_extents_take(&heap.extents, bytes, alignment);
+    bool had = offset != SIZE_MAX && commit(offset + bytes), all;
     agree(who, (struct request){ALLOCATES, bytes, alignment, had}, &all);
-    if (!all && offset != SIZE_MAX) {
-        uint32_t place = find(&heap.taken, offset);
-        give_back(heap.taken.at[place]);
-        take_out(&heap.taken, place);
-    }
+    if (!all && offset != SIZE_MAX)
+        hop_extents_give_back(&heap.extents, offset);
     return all ? (char *)hop_shmem.segments[HOP_SHMEM_HEAP].begin + offset : NULL;
 }
 
 static void release(const char *who, void *address)
 {
     bool all;
-    uint32_t place = taken_at(address, who);
-    agree(who, (struct request){FREES, heap.taken.at[place].offset, 0, true}, &all);
-    give_back(heap.taken.at[place]);
-    take_out(&heap.taken, place);
+    size_t offset = taken_at(address, who).offset;
+    agree(who, (struct request){FREES, offset, 0, true}, &all);
+    hop_extents_give_back(&heap.extents, offset);
 }
 
 /* ---- the interface ---- */
 
 HOP_SHMEM_API(void *, malloc, (size_t size))
 {
-    return allocate(__func__, size, ALIGNMENT);
+    return allocate(__func__, size, HOP_EXTENT_ALIGNMENT);
 }
 
 /* Any memory here is good for atomics and signals. */
 HOP_SHMEM_API(void *, malloc_with_hints, (size_t size, long hints))
 {
     (void)hints;
-    return allocate(__func__, size, ALIGNMENT);
+    return allocate(__func__, size, HOP_EXTENT_ALIGNMENT);
 }
 
 HOP_SHMEM_API(void *, calloc, (size_t count, size_t size))
 {
     if (size && count > SIZE_MAX / size)
         return NULL;
-    void *address = allocate(__func__, count * size, ALIGNMENT);
+    void *address = allocate(__func__, count * size, HOP_EXTENT_ALIGNMENT);
     if (address)
         memset(address, 0, count * size);
     if (address)
@@ -231,18 +143,18 @@ HOP_SHMEM_API(void, free, (void *ptr))
 HOP_SHMEM_API(void *, realloc, (void *ptr, size_t size))
 {
     if (!ptr)
-        return allocate(__func__, size, ALIGNMENT);
+        return allocate(__func__, size, HOP_EXTENT_ALIGNMENT);
     if (size == 0) {
         release(__func__, ptr);
         return NULL;
     }
-    size_t had = heap.taken.at[taken_at(ptr, __func__)].bytes;
+    size_t had = taken_at(ptr, __func__).bytes;
     bool all;
     if (size <= had) {
         agree(__func__, (struct request){SHRINKS, size, 0, true}, &all);
         return ptr;
     }
-    void *moved = allocate(__func__, size, ALIGNMENT);
+    void *moved = allocate(__func__, size, HOP_EXTENT_ALIGNMENT);
     if (!moved)
         return NULL;
     memcpy(moved, ptr, had);
@@ -319,14 +231,14 @@ void hop_shmem_heap_create(void)
     const struct hop_region *region = &hop_shmem.team->regions[hop_shmem.team->region_count - 1];
     for (uint32_t pe = 0; segment->here && pe < hop_shmem.pes; pe++)
         segment->here[pe] = hop_region_part(region, hop_shmem.team->local_of[pe]);
-    give_back((struct extent){0, bytes});
+    if (!segment->here || !hop_extents_create(&heap.extents, bytes))
+        hop_shmem_die("shmem_init", "out of memory");
 }
 
 void hop_shmem_heap_destroy(void)
 {
     free(hop_shmem.segments[HOP_SHMEM_HEAP].here);
     hop_shmem.segments[HOP_SHMEM_HEAP] = (struct hop_shmem_segment){0};
-    free(heap.taken.at);
-    free(heap.unused.at);
+    hop_extents_destroy(&heap.extents);
     memset(&heap, 0, sizeof heap);
 }
