@@ -15,7 +15,7 @@ A command is a line behind "$ ", continued by lines behind "> "; then comes what
 line. A line "\\" says that the output's last line has no end.
 
 Each session runs in a temporary folder of its own with copies of data/ and examples/, through sh, hopcast first on the path, in the
-locale C, without a terminal. --update writes what is printed now into the files: read the difference before it is committed.
+locale C, without a terminal; $GPUS is the stand-in for the driver of GPUs in the build tree of the command. --update writes what is printed now into the files: read the difference before it is committed.
 Exit 0: as expected; 1: not.
 """
 import difflib
@@ -54,7 +54,8 @@ def environment(command, folder):
     os.mkdir(bin_folder)
     os.symlink(command, os.path.join(bin_folder, "hopcast"))
     path = bin_folder + os.pathsep + os.environ.get("PATH", os.defpath)
-    return {"PATH": path, "LC_ALL": "C", "HOME": folder, **keep}
+    stand_in = os.path.join(os.path.dirname(command), "tests", "fake_cuda", "lib", "libcuda.so.1")
+    return {"PATH": path, "LC_ALL": "C", "HOME": folder, "GPUS": stand_in, **keep}
 
 
 def run(lines, folder, env):
