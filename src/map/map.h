@@ -232,4 +232,11 @@ struct hop_map_made {
 /* Fills it in. (map_result.c) */
 bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made);
 
+/* Of hop_gain_find, so that what it tries takes a small part of a time limit; 0: as much as without one. */
+static inline uint64_t hop_map_effort(double time_limit_s)
+{
+    const double each_s = 15000, most = 600000; /* about a thirtieth */
+    return time_limit_s > 0 && time_limit_s * each_s < most ? (uint64_t)(time_limit_s * each_s) + 1 : 0;
+}
+
 #endif

@@ -97,7 +97,8 @@ static void join_notes(const struct hop_map_work *work, struct hop_map_made *mad
 /* What every model makes of it. */
 static bool find_gain(struct hop_map_work *work, struct hop_map_result *result)
 {
-    const struct hop_gain_options options = {.models = work->options->models};
+    const struct hop_gain_options options = {.models = work->options->models,
+                                             .max_effort = hop_map_effort(work->options->time_limit_s)};
     struct hop_schedule *before, *after;
     struct hop_gain *gain;
     uint32_t operations = work->play ? hop_map_play_operations(work->play) : 0;

@@ -19,7 +19,7 @@
 
 enum {
     APART_PASSES = 100,
-    APART_WORK = 50000 /* passes times operations */,
+    APART_WORK = 50000000 /* passes times pairs of operations */,
     APART_OPERATIONS = 4096,
     APART_START = HOP_STARTS
 };
@@ -144,7 +144,7 @@ static enum hop_status begin_apart(struct search *s, struct hop_diag *diag)
     if (s->p->op_count > APART_OPERATIONS || s->p->objective != HOP_ORDER_MAKESPAN)
         return HOP_OK;
     HOP_CHECK(hop_sequence_create(s->p, &s->apart, diag));
-    uint32_t passes = APART_WORK / s->p->op_count + 1;
+    uint32_t passes = APART_WORK / (s->p->op_count * s->p->op_count) + 1;
     HOP_CHECK(hop_apart_order(s->p, passes < APART_PASSES ? passes : APART_PASSES, s->options->seed, &s->apart, diag));
     for (uint32_t op = 0; s->options->no_waits && op < s->p->op_count; op++)
         s->apart.after[op] = HOP_NONE;

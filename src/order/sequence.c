@@ -146,10 +146,10 @@ enum hop_status hop_sequence_play(const struct hop_problem *p, struct hop_sets *
 enum hop_status hop_sequence_drop_waits(const struct hop_problem *p, struct hop_sets *sets,
                                         struct hop_sequence *sequence, double value, struct hop_diag *diag)
 {
-    enum { WAITS_TRIED = 200 };
+    enum { WAITS_TRIED = 200, WORK = 40000 /* operations that are played: more take longer than some searches may */ };
     struct hop_played played;
-    uint32_t tried = 0;
-    for (uint32_t op = 0; op < p->op_count && tried < WAITS_TRIED; op++) {
+    uint32_t tried = 0, most = WORK / (p->op_count + 1) + 1;
+    for (uint32_t op = 0; op < p->op_count && tried < WAITS_TRIED && tried < most; op++) {
         uint32_t wait = sequence->after[op];
         if (wait == HOP_NONE)
             continue;

@@ -79,16 +79,17 @@ static enum hop_status check_ways(const struct hop_plan_work *work, const struct
 
 /* ---- rungs ---- */
 
-enum hop_status hop_plan_compare(const struct hop_topology *topology, const char *models,
+enum hop_status hop_plan_compare(const struct hop_topology *topology, const struct hop_plan_options *options,
                                  const struct hop_plan_rung *given, struct hop_plan_rung *rung, struct hop_diag *diag)
 {
-    const struct hop_gain_options options = {.models = models};
+    const struct hop_gain_options asked = {.models = options->models,
+                                           .max_effort = hop_map_effort(options->time_limit_s)};
     struct hop_gain *gain = NULL;
     hop_gain_destroy((struct hop_gain *)rung->gain);
     rung->gain = NULL;
     if (!rung->schedule || hop_schedule_count(given->schedule) > HOP_MAP_EXCHANGE_MOST)
         return HOP_OK;
-    HOP_CHECK(hop_gain_find(topology, given->schedule, rung->schedule, &options, &gain, diag));
+    HOP_CHECK(hop_gain_find(topology, given->schedule, rung->schedule, &asked, &gain, diag));
     rung->gain = gain;
     return HOP_OK;
 }
@@ -103,7 +104,7 @@ static enum hop_status add_rung(struct hop_plan_work *work, struct hop_plan_made
     to->name = hop_plan_step_name(rung.step);
     HOP_CHECK(hop_map_places_placement(&work->map.places, place, work->ranks, &placement, diag));
     to->placement = placement;
-    return to == made->rungs ? HOP_OK : hop_plan_compare(work->topology, work->options.models, made->rungs, to, diag);
+    return to == made->rungs ? HOP_OK : hop_plan_compare(work->topology, &work->options, made->rungs, to, diag);
 }
 
 static enum hop_status put(struct hop_plan_work *work, const uint32_t *place, struct hop_schedule **placed,
@@ -271,7 +272,8 @@ static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_ma
     } else if (status == HOP_OK) {
         status = order_on(work, made, work->map.before, HOP_PLAN_GIVEN, &given, diag);
     }
-    if (status == HOP_OK && !stays)
+    (void)hop_plan_goes_on(work);
+    if (status == HOP_OK && !stays && !hop_plan_is_stopped(work))
         status = place_and_order(work, made, one, diag);
     if (status == HOP_OK && one && !futile)
         tell_one(work, &given);

@@ -87,7 +87,7 @@ struct hop_plan_made {
 const char *hop_plan_step_name(enum hop_plan_step step);
 void hop_plan_rung_finish(struct hop_plan_rung *rung);
 /* A rung's gain against what was given, made anew. */
-enum hop_status hop_plan_compare(const struct hop_topology *topology, const char *models,
+enum hop_status hop_plan_compare(const struct hop_topology *topology, const struct hop_plan_options *options,
                                  const struct hop_plan_rung *given, struct hop_plan_rung *rung, struct hop_diag *diag);
 
 /* ---- tries ---- */

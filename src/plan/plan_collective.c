@@ -240,7 +240,7 @@ static enum hop_status extend_ladder(struct chooser *c, const struct hop_plan_al
     c->given = NULL;
     rungs[0].value_s = c->list[0].given_s;
     for (uint32_t i = 1; i < made->result.rung_count; i++)
-        HOP_CHECK(hop_plan_compare(c->topology, c->options.models, rungs, &rungs[i], diag));
+        HOP_CHECK(hop_plan_compare(c->topology, &c->options, rungs, &rungs[i], diag));
     return HOP_OK;
 }
 

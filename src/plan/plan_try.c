@@ -56,7 +56,7 @@ static void tell_order(struct hop_plan_try *try, struct hop_order_result *found)
 {
     const struct hop_order_candidate *given = &found->candidates[0],
                                      *best = &found->candidates[found->candidate_count - 1];
-    try->given_s = given->value_s;
+    try->given_s = given->value_s > 0 ? given->value_s : INFINITY; /* 0: it was not played to its end */
     try->given_clean = given->fullest <= CLEAN;
     try->floor_s = found->floor_s;
     try->bound_s = found->bound_s;

@@ -46,7 +46,7 @@ static enum hop_status add_rung(struct hop_plan_further *f, enum hop_plan_step s
     made->result.rung_count++;
     HOP_CHECK(hop_plan_same_placement(before->placement, &placement, diag));
     rung->placement = placement;
-    return hop_plan_compare(f->topology, f->options->models, made->rungs, rung, diag);
+    return hop_plan_compare(f->topology, f->options, made->rungs, rung, diag);
 }
 
 /* ---- what there is to choose ---- */
@@ -227,7 +227,8 @@ static enum hop_status judge(struct hop_plan_further *f, uint32_t before, struct
 {
     const struct hop_plan_rung *direct = &f->made->rungs[before];
     struct hop_plan_ways *ways = &f->made->result.ways;
-    const struct hop_gain_options options = {.models = f->options->models};
+    const struct hop_gain_options options = {.models = f->options->models,
+                                             .max_effort = hop_map_effort(f->options->time_limit_s)};
     struct hop_gain *gain = NULL;
     hop_gain_destroy((struct hop_gain *)ways->gain);
     ways->gain = NULL;

@@ -85,7 +85,7 @@ static enum hop_status go_back(struct hop_plan_further *f, const struct hop_plan
     hop_gain_destroy((struct hop_gain *)r->ways.gain);
     r->ways.gain = NULL;
     r->note = "an earlier run found this plan, which the checkpoint had";
-    HOP_CHECK(hop_plan_compare(f->topology, f->options->models, made->rungs, &made->rungs[r->rung], diag));
+    HOP_CHECK(hop_plan_compare(f->topology, f->options, made->rungs, &made->rungs[r->rung], diag));
     HOP_CHECK(hop_plan_seat(f, plan->placement, &mapping, diag));
     hop_map_result_destroy((struct hop_map_result *)r->mapping);
     r->mapping = mapping;

@@ -9,6 +9,7 @@ struct stage {
     struct hop_diag diag;
     struct hop_topology *topology;
     struct hop_schedule *exchange;
+    struct hop_plan_call call;
     struct hop_plan_work work;
     struct hop_plan_result result;
     struct hop_plan_loads loads;
@@ -18,7 +19,9 @@ struct stage {
 static void set(struct stage *s)
 {
     struct hop_plan_work *w = &s->work;
+    s->call = (struct hop_plan_call){.ranks = 1};
     *w = (struct hop_plan_work){.topology = s->topology,
+                                .call = &s->call,
                                 .exchange = s->exchange,
                                 .options = {.seed = 1},
                                 .diag = &s->diag,
