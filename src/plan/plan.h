@@ -137,7 +137,7 @@ struct hop_plan_questions {
     void *context;
     uint64_t (*key)(void *context, uint32_t i); /* a hash of all that the answer depends on */
     /* By some thread of one rank; `tells`: by the caller's. *whole false: a limit of time ended it, so that another run
-     * may find more. Those that are not begun, since the work is stopped, are as they were. */
+     * may find more. Those of several that are not begun, since the work is stopped, are as they were. */
     enum hop_status (*find)(void *context, uint32_t i, bool tells, bool *whole, struct hop_diag *diag);
     void (*write)(void *context, uint32_t i, struct hop_buffer *out);
     bool (*read)(void *context, uint32_t i,

@@ -56,13 +56,12 @@ static void find(void *asking, uint32_t k, bool tells)
 
 static bool recall(struct asking *a, uint32_t i)
 {
-    const struct hop_plan_questions *q = a->questions;
     struct hop_plan_answers *answers = &a->work->call->answers;
     const struct hop_plan_answer *known = hop_plan_answers_find(answers, a->items[i].key);
-    struct hop_plan_reading in = {.failed = true};
-    if (known)
-        in = (struct hop_plan_reading){known->text, known->text + known->size, false};
-    bool read = known && q->read(q->context, i, &in);
+    if (!known)
+        return false;
+    struct hop_plan_reading in = {known->text, known->text + known->size, false};
+    bool read = a->questions->read(a->questions->context, i, &in);
     answers->heard += read;
     return read;
 }
@@ -83,7 +82,7 @@ static void write_own(struct asking *a, struct hop_buffer *out)
         hop_plan_put_whole(out, item->whole);
         hop_buffer_add(out, text.text, text.length);
         out->failed = out->failed || text.failed;
-        if (item->whole)
+        if (item->whole && !text.failed)
             hop_plan_answers_add(&a->work->call->answers, &(struct hop_plan_answer){item->key, text.text, text.length});
         hop_buffer_finish(&text);
     }

@@ -70,7 +70,7 @@ struct pack {
 static void work_off(struct pack *pack, bool tells)
 {
     for (uint32_t i; (i = atomic_fetch_add(&pack->next, 1)) < pack->count;) {
-        if (!atomic_load(&pack->work->stopped))
+        if (pack->count == 1 || !atomic_load(&pack->work->stopped)) /* one alone is always begun: a step shows it */
             pack->run(pack->context, i, tells);
         atomic_fetch_add(&pack->ended, 1);
     }

@@ -11,26 +11,26 @@ static uint64_t key_of(void)
     return hop_plan_hash_text(0, "plan");
 }
 
+/* What is kept of it besides its value, its algorithm's name, places and schedule. */
+enum { STEP, CLEAN, WAITS, COPIES, STAGED, PACKET, SEGMENT, NAME_LENGTH, NUMBERS };
+
 static void keep_plan(const struct hop_plan_further *f)
 {
+    static const struct hop_plan_algorithm none;
     const struct hop_plan_result *r = &f->made->result;
     const struct hop_plan_rung *plan = &r->rungs[r->rung];
-    const char *algorithm = r->algorithm_count ? r->algorithms[r->algorithm].name : "";
+    const struct hop_plan_algorithm *by = r->algorithm_count ? &r->algorithms[r->algorithm] : &none;
     const struct hop_plan_answer *kept = hop_plan_answers_find(&f->call->answers, key_of());
+    const uint64_t numbers[NUMBERS] = {plan->step,     plan->clean,          plan->waits,       r->ways.copies,
+                                       r->ways.staged, r->ways.packet_bytes, by->segment_bytes, strlen(by->name)};
     if (kept && !(plan->value_s < hop_text_number(kept->text, NULL)))
         return;
     char *schedule = hop_schedule_to_text(plan->schedule);
     struct hop_buffer text = {0};
     hop_plan_put_value(&text, plan->value_s);
-    hop_plan_put_whole(&text, plan->step);
-    hop_plan_put_whole(&text, plan->clean);
-    hop_plan_put_whole(&text, plan->waits);
-    hop_plan_put_whole(&text, r->ways.copies);
-    hop_plan_put_whole(&text, r->ways.staged);
-    hop_plan_put_whole(&text, r->ways.packet_bytes);
-    hop_plan_put_whole(&text, r->algorithm_count ? r->algorithms[r->algorithm].segment_bytes : 0);
-    hop_plan_put_whole(&text, strlen(algorithm));
-    hop_buffer_puts(&text, algorithm);
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        hop_plan_put_whole(&text, numbers[i]);
+    hop_buffer_puts(&text, by->name);
     hop_plan_put_whole(&text, hop_placement_count(plan->placement));
     for (uint32_t rank = 0; rank < hop_placement_count(plan->placement); rank++)
         hop_plan_put_whole(&text, hop_topology_find(f->topology, hop_placement_device(plan->placement, rank)));
@@ -97,32 +97,36 @@ static enum hop_status take_plan(struct hop_plan_further *f, struct hop_diag *di
 {
     const struct hop_plan_answer *kept = hop_plan_answers_find(&f->call->answers, key_of());
     struct hop_plan_result *r = &f->made->result;
+    uint64_t n[NUMBERS];
     if (!kept)
         return HOP_OK;
     struct hop_plan_reading in = {kept->text, kept->text + kept->size, false};
     struct hop_plan_rung plan = {.value_s = hop_plan_get_value(&in)};
-    plan.step = (enum hop_plan_step)hop_plan_get_whole(&in, HOP_PLAN_STEPS - 1);
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        n[i] = hop_plan_get_whole(&in, i == STEP ? HOP_PLAN_STEPS - 1 : UINT64_MAX);
+    const char *algorithm = hop_plan_get_bytes(&in, n[NAME_LENGTH]);
+    if (in.failed || (r->best && !(plan.value_s < r->value_s)) ||
+        (f->options->cut_s > 0 && !(plan.value_s < f->options->cut_s)))
+        return HOP_OK;
+    plan.step = (enum hop_plan_step)n[STEP];
     plan.name = hop_plan_step_name(plan.step);
-    plan.clean = hop_plan_get_whole(&in, 1);
-    plan.waits = hop_plan_get_whole(&in, 1);
-    struct hop_plan_ways ways = r->ways;
-    ways.copies = (uint32_t)hop_plan_get_whole(&in, UINT32_MAX);
-    ways.staged = (uint32_t)hop_plan_get_whole(&in, UINT32_MAX);
-    ways.packet_bytes = hop_plan_get_whole(&in, UINT64_MAX);
-    uint64_t segment_bytes = hop_plan_get_whole(&in, UINT64_MAX);
-    size_t length = (size_t)hop_plan_get_whole(&in, HOP_ALGORITHM_NAME_SIZE - 1);
-    const char *algorithm = hop_plan_get_bytes(&in, length);
-    if (in.failed || (r->best && !(plan.value_s < HOP_PLAN_BETTER(r->value_s))))
-        return HOP_OK;
-    HOP_CHECK(read_plan(f, &in, &plan, diag));
-    if (in.failed)
-        return HOP_OK;
-    r->ways = ways;
+    plan.clean = n[CLEAN];
+    plan.waits = n[WAITS];
+    enum hop_status status = read_plan(f, &in, &plan, diag);
+    if (status != HOP_OK || in.failed) {
+        hop_plan_rung_finish(&plan);
+        return status;
+    }
+    r->ways.copies = (uint32_t)n[COPIES];
+    r->ways.staged = (uint32_t)n[STAGED];
+    r->ways.packet_bytes = n[PACKET];
     for (uint32_t i = 0; i < r->algorithm_count; i++) {
-        const struct hop_plan_algorithm *one = &r->algorithms[i];
-        if (strlen(one->name) == length && memcmp(one->name, algorithm, length) == 0 &&
-            one->segment_bytes == segment_bytes)
+        struct hop_plan_algorithm *one = (struct hop_plan_algorithm *)&r->algorithms[i]; /* the arena's */
+        if (strlen(one->name) == n[NAME_LENGTH] && memcmp(one->name, algorithm, n[NAME_LENGTH]) == 0 &&
+            one->segment_bytes == n[SEGMENT]) {
             r->algorithm = i;
+            one->value_s = plan.value_s;
+        }
     }
     return go_back(f, &plan, diag);
 }

@@ -136,12 +136,14 @@ static void check_stopped(const struct hop_topology *topology, struct hop_schedu
     options.checkpoint = path;
     options.checkpoint_s = 1e-9;
     options.progress = stop_after;
-    for (int looks = 1; looks <= often; looks++) {
+    for (int looks = 0; looks < often; looks++) {
         int left = looks;
         options.context = &left;
         r = plan(topology, exchange, options);
         assert_true(!r->best || fabs(simulated(topology, r->best, options.models) - r->value_s) <= 1e-9 * r->value_s);
         assert_true(r->value_s <= best_s);
+        for (uint32_t i = 0; i < r->rung_count; i++)
+            assert_true(r->rungs[i].value_s > 0); /* each step was begun */
         best_s = r->value_s;
         hop_plan_result_destroy(r);
     }
