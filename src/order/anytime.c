@@ -191,8 +191,11 @@ static enum hop_status run_beam(struct search *s, uint32_t round, uint64_t *spen
     options.spread = powers[round % HOP_COUNT(powers)][0];
     options.press = powers[round % HOP_COUNT(powers)][1];
     options.noise = NOISE;
+    uint64_t before = s->nodes;
     enum hop_status status = hop_beam_search(s->p, s->sets, &options, &s->work, &result, s->diag);
     *spent = status == HOP_OK ? result.nodes : 0;
+    if (s->nodes == before) /* it ended before it was polled: rounds of such beams end, too */
+        (void)report(s, *spent);
     if (status == HOP_OK && result.value < INFINITY)
         status = consider(s, &s->work);
     return status;

@@ -492,6 +492,21 @@ static void the_same_seed_gives_the_same_order(void **state)
     }
 }
 
+/* Beams that end before they are polled count as well: else none would ever end the search. */
+static void few_states_are_spent(void **state)
+{
+    (void)state;
+    struct stage s = set_stage(machine(1, 4, 1), random_schedule(8, 40, false), NULL);
+    for (uint64_t most = 1; most <= 64; most++) {
+        const struct hop_anytime_options options = {.seed = most, .max_nodes = most};
+        struct hop_sequence best;
+        struct hop_anytime_result result = search(&s, &options, &best);
+        assert_true(result.nodes >= most || result.value < INFINITY);
+        hop_sequence_finish(&best);
+    }
+    strike(&s);
+}
+
 static bool stop_at_once(void *context, double best, uint64_t nodes)
 {
     (void)best;
@@ -558,6 +573,7 @@ TEST_GROUP(anytime)
         cmocka_unit_test(halos_reach_their_bound),
         cmocka_unit_test(small_problems_are_solved),
         cmocka_unit_test(uneven_sizes_come_near_the_bound),
+        cmocka_unit_test(few_states_are_spent),
         cmocka_unit_test(the_same_seed_gives_the_same_order),
         cmocka_unit_test(a_stopped_search_returns_its_best),
         cmocka_unit_test(changes_never_make_an_order_worse),
