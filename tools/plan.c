@@ -136,14 +136,22 @@ static uint32_t count_devices(const struct plan_request *r, const struct hop_top
 /* Whether a collective is to be planned; then how many ranks have a part in it. */
 static bool take_collective(struct plan_request *r, const struct hop_topology *topology)
 {
-    static const char *const own[] = {"bytes", "ranks", "algorithm", "segment", "operator", "type", "root"};
+    static const char *const own[] = {"bytes", "ranks", "algorithm", "segment", "operator", "type", "root"},
+                             *const of_data[] = {"bytes", "segment", "operator", "type"};
     r->is_collective = tool_collective(r->map.source, strlen(r->map.source), &r->collective.kind);
     for (size_t i = 0; i < HOP_COUNT(own) && !r->is_collective; i++) {
         if (tool_given(&r->map.given, own[i]))
             tool_bad_usage(&tool_plan, "--%s goes with a collective, such as allreduce, which %s is not", own[i],
                            r->map.source);
     }
-    if (r->is_collective && !r->collective.bytes && r->collective.kind != HOP_COLLECTIVE_BARRIER)
+    bool barrier = r->is_collective && r->collective.kind == HOP_COLLECTIVE_BARRIER;
+    for (size_t i = 0; i < HOP_COUNT(of_data) && barrier; i++) {
+        if (tool_given(&r->map.given, of_data[i]))
+            tool_bad_usage(&tool_plan,
+                           "--%s goes with a collective that moves data, which a barrier does not: leave it out",
+                           of_data[i]);
+    }
+    if (r->is_collective && !r->collective.bytes && !barrier)
         tool_bad_usage(&tool_plan, "%s needs its size: --bytes 64MiB", r->map.source);
     r->ranks = r->ranks ? r->ranks : count_devices(r, topology);
     return r->is_collective;

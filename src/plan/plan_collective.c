@@ -171,7 +171,8 @@ static enum hop_status tune(struct chooser *c, struct hop_plan_algorithm *list, 
     struct hop_network *network;
     struct hop_tuned_collective *tuned = NULL;
     const struct hop_ranks ranks = {c->devices, c->ranks};
-    const struct hop_tune_collective_options options = {.sizes = &c->collective.bytes, .size_count = 1};
+    const uint64_t bytes = c->collective.bytes ? c->collective.bytes : 1; /* a barrier has none, whatever it is told */
+    const struct hop_tune_collective_options options = {.sizes = &bytes, .size_count = 1};
     HOP_CHECK(hop_network_create(c->topology, c->options.models, &network, diag));
     enum hop_status status = hop_tune_collective(network, &ranks, &c->collective, &options, &tuned, diag);
     if (status == HOP_OK)
