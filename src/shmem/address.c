@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Address: which memory is symmetric, and where another PE's part of it is. */
-#include "shmem/world.h"
+#include "shmem/spaces.h"
 
 const struct hop_shmem_segment *hop_shmem_segment_of(const void *address, size_t bytes)
 {
@@ -20,7 +20,7 @@ char *hop_shmem_seek(const void *address, size_t bytes, int pe, const char *who)
     if ((uint32_t)pe >= hop_shmem.pes)
         hop_shmem_die(who, "there is no PE %d\n0 to %u", pe, hop_shmem.pes - 1);
     const struct hop_shmem_segment *segment = hop_shmem_segment_of(address, bytes);
-    if (!segment && bytes == 0)
+    if (!segment && (bytes == 0 || (hop_shmem.spaces > 0 && hop_shmem_space_of(address))))
         return NULL;
     if (!segment)
         hop_shmem_die(who,

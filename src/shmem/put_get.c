@@ -4,6 +4,7 @@
  * element. They have ended when the call returns, those that need not have, too.
  */
 #include "shmem/far.h"
+#include "shmem/spaces.h"
 
 /* Fixed sizes are a load and a store. */
 static inline void copy(void *to, const void *from, size_t bytes)
@@ -17,6 +18,9 @@ static inline void copy(void *to, const void *from, size_t bytes)
 
 static inline void put(void *dest, const void *source, size_t bytes, int pe, const char *who)
 {
+    if (__builtin_expect(hop_shmem.spaces > 0, 0) &&
+        hop_shmem_space_move(true, dest, (void *)(uintptr_t)source, bytes, pe, who))
+        return;
     char *to = hop_shmem_at(dest, bytes, pe, who);
     if (to)
         copy(to, source, bytes);
@@ -26,6 +30,9 @@ static inline void put(void *dest, const void *source, size_t bytes, int pe, con
 
 static inline void get(void *dest, const void *source, size_t bytes, int pe, const char *who)
 {
+    if (__builtin_expect(hop_shmem.spaces > 0, 0) &&
+        hop_shmem_space_move(false, (void *)(uintptr_t)source, dest, bytes, pe, who))
+        return;
     const char *from = hop_shmem_at(source, bytes, pe, who);
     if (from)
         copy(dest, from, bytes);
@@ -46,24 +53,30 @@ static void blocks(char *to, const char *from, ptrdiff_t to_step, ptrdiff_t from
         copy(to + (ptrdiff_t)i * to_step, from + (ptrdiff_t)i * from_step, block);
 }
 
+/* Whether a device has a part in it, whose memory the processor does not reach. */
+static inline bool is_in_space(const void *symmetric, const void *local)
+{
+    return __builtin_expect(hop_shmem.spaces > 0, 0) && (hop_shmem_space_of(symmetric) || hop_shmem_space_of(local));
+}
+
 static void put_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    char *to = hop_shmem_at(dest, extent(dst, block, n), pe, who);
+    char *to = is_in_space(dest, source) ? NULL : hop_shmem_at(dest, extent(dst, block, n), pe, who);
     if (to)
         blocks(to, source, dst, sst, block, n);
     for (size_t i = 0; !to && i < n; i++)
-        hop_shmem_far_put(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
+        put(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
 }
 
 static void get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    const char *from = hop_shmem_at(source, extent(sst, block, n), pe, who);
+    const char *from = is_in_space(source, dest) ? NULL : hop_shmem_at(source, extent(sst, block, n), pe, who);
     if (from)
         blocks(dest, from, dst, sst, block, n);
     for (size_t i = 0; !from && i < n; i++)
-        hop_shmem_far_get(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
+        get(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
 }
 
 /* The signal is seen after the data. */
@@ -124,11 +137,11 @@ static void put_signal(void *dest, const void *source, size_t bytes, uint64_t *a
     STRIDED(TYPE, sizeof(TYPE), NAME##_iput, NAME##_iget, NAME##_ibput, NAME##_ibget)                                  \
     ON_BOTH(void, NAME##_p, (TYPE * dest, TYPE value),                                                                 \
             TYPE *to = (TYPE *)hop_shmem_at(dest, sizeof(TYPE), pe, __func__);                                         \
-            if (to) * (volatile TYPE *)to = value; else hop_shmem_far_put(dest, &value, sizeof value, pe, __func__))   \
+            if (to) * (volatile TYPE *)to = value; else put(dest, &value, sizeof value, pe, __func__))                 \
     ON_BOTH(TYPE, NAME##_g, (const TYPE *source),                                                                      \
             const TYPE *from = (const TYPE *)hop_shmem_at(source, sizeof(TYPE), pe, __func__);                         \
             if (from) return *(volatile const TYPE *)from; TYPE value;                                                 \
-            hop_shmem_far_get(&value, source, sizeof value, pe, __func__); return value)
+            get(&value, source, sizeof value, pe, __func__); return value)
 SHMEM_INTERNAL_RMA_TYPES(OF_TYPE, 0)
 
 #define OF_BITS(BITS, ...)                                                                                             \

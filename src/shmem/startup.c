@@ -9,7 +9,7 @@
  * A program may begin again after its end: the team of before stays until then, and by its memory PE 0 tells the session of
  * the next one.
  */
-#include "shmem/world.h"
+#include "shmem/spaces.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -101,6 +101,7 @@ static void make_next(void)
 static void take_leave(void)
 {
     pshmem_barrier_all();
+    hop_shmem_spaces_destroy();
     hop_shmem_teams_destroy();
     hop_shmem_data_destroy();
     hop_shmem_heap_destroy();
@@ -141,9 +142,11 @@ static void say(void)
     if (getenv("SHMEM_INFO") && hop_shmem.pe == 0)
         (void)printf("SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap, as in 64M or 1.5G: %zu\n"
                      "SHMEM_DEBUG           compares what PEs say in each collective: %s\n"
+                     "SHMEMX_EXPLAIN        says how transfers between memories go, and why: %s\n"
                      "SHMEM_VERSION         prints the version\n"
                      "SHMEM_INFO            prints this\n",
-                     hop_shmem.segments[HOP_SHMEM_HEAP].bytes, hop_shmem.debug ? "yes" : "no");
+                     hop_shmem.segments[HOP_SHMEM_HEAP].bytes, hop_shmem.debug ? "yes" : "no",
+                     hop_shmem.explains ? "yes" : "no");
 }
 
 HOP_SHMEM_API(int, init_thread, (int requested, int *provided))
@@ -160,6 +163,7 @@ HOP_SHMEM_API(int, init_thread, (int requested, int *provided))
     hop_shmem.pe = hop_team_rank(hop_shmem.team);
     hop_shmem.pes = hop_team_size(hop_shmem.team);
     hop_shmem.debug = getenv("SHMEM_DEBUG") != NULL;
+    hop_shmem.explains = getenv("SHMEMX_EXPLAIN") != NULL;
     if (!startup.watched)
         (void)on_exit(at_exit, NULL);
     startup.watched = true;

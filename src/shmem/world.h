@@ -36,6 +36,8 @@ struct hop_shmem_world {
     struct hop_team *team;
     pthread_mutex_t turn; /* the team, which one thread at a time uses */
     bool alone;           /* no launcher started this process */
+    uint32_t spaces;      /* memory spaces (spaces.h) */
+    bool explains;        /* says how transfers between memories go, and why */
     bool debug;           /* compares what PEs say in collectives */
 };
 extern struct hop_shmem_world hop_shmem;

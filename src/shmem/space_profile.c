@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Profile of a space: what each step takes by size, measured by PE 0 in less than 2 s and stored in a file, by which
+ * hop_stages_choose then chooses packets and overlap.
+ *
+ * The file says in its first line of what it is: versions, machine, processor and the space. One that says something else is
+ * stale, which is told, and measured anew.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/replace.h"
+#include "shmem/spaces.h"
+
+#define BUDGET_S 1.5
+enum { TEXT_BYTES = 16384, KEY_BYTES = 512, TURNS_LEAST = 3, TURNS_MOST = 9 };
+#define ENOUGH_S 0.01 /* of one step at one size */
+
+static const char *const names[HOP_SHMEM_STEPS] = {"copy", "read", "write", "served-read", "served-write"};
+static const uint64_t sizes[] = {1 << 10,   4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10,
+                                 512 << 10, 1 << 20, 2 << 20,  4 << 20,  8 << 20};
+
+/* ---- of what it is ---- */
+
+static void processor(char *text, size_t size)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    (void)snprintf(text, size, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (!colon)
+            continue;
+        (void)snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (file)
+        (void)fclose(file);
+}
+
+static void describe(const hop_shmem_space *space, char key[KEY_BYTES])
+{
+    static const char *const kinds[] = {"host", "accelerator", "cuda", "hip"};
+    char cpu[128], host[65] = "";
+    struct hop_device_properties properties;
+    processor(cpu, sizeof cpu);
+    (void)gethostname(host, sizeof host - 1);
+    space->ops->properties(space->own, &properties);
+    (void)snprintf(key, KEY_BYTES, "# hopcast-shmem profile 1, hopcast %s, %s, %s, %ld processors, %s (%s), %g %g %g",
+                   hop_version(), host, cpu, sysconf(_SC_NPROCESSORS_ONLN), kinds[space->config.memkind],
+                   properties.name, space->config.read_rate, space->config.write_rate, space->config.latency);
+}
+
+/* False: there is no place for it. */
+static bool path_of(const hop_shmem_space *space, char *path, size_t size)
+{
+    const char *own = getenv("HOPCAST_SHMEM_PROFILES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int used = own     ? snprintf(path, size, "%s", own)
+               : cache ? snprintf(path, size, "%s/hopcast", cache)
+               : home  ? snprintf(path, size, "%s/.cache/hopcast", home)
+                       : -1;
+    if (used <= 0 || (size_t)used >= size)
+        return false;
+    for (char *at = path + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        (void)mkdir(path, 0700);
+        *at = '/';
+    }
+    (void)mkdir(path, 0700);
+    int more = snprintf(path + used, size - (size_t)used, "/shmem-%d-%g-%g-%g.steps", (int)space->config.memkind,
+                        space->config.read_rate, space->config.write_rate, space->config.latency);
+    return more > 0 && (size_t)(used + more) < size;
+}
+
+/* ---- measuring ---- */
+
+static void do_step(hop_shmem_space *space, enum hop_shmem_step step, char *memory, size_t bytes)
+{
+    static const char who[] = "shmemx_tune";
+    switch (step) {
+    case HOP_SHMEM_COPY:
+        memcpy(hop_shmem_slot(0), memory, bytes);
+        break;
+    case HOP_SHMEM_READ:
+        hop_shmem_space_copy(space, hop_shmem_slot(0), space->begin, bytes, who);
+        break;
+    case HOP_SHMEM_WRITE:
+        hop_shmem_space_copy(space, space->begin, hop_shmem_slot(0), bytes, who);
+        break;
+    default:
+        hop_shmem_order((int)hop_shmem.pe, 1, step == HOP_SHMEM_SERVED_WRITE, space, 0, bytes);
+        hop_shmem_order_wait((int)hop_shmem.pe, 1, who);
+    }
+}
+
+/* The least of a few: what is more was somebody else's doing. */
+static double measure_step(hop_shmem_space *space, enum hop_shmem_step step, char *memory, size_t bytes)
+{
+    double least_s = INFINITY, spent_s = 0;
+    for (int turn = 0; turn < TURNS_MOST && (turn < TURNS_LEAST || spent_s < ENOUGH_S); turn++) {
+        double begun_s = hop_now_s();
+        do_step(space, step, memory, bytes);
+        double took_s = hop_now_s() - begun_s;
+        least_s = hop_min(least_s, took_s);
+        spent_s += took_s;
+    }
+    return least_s;
+}
+
+/* What lies at the beginning of the space is put back. Larger sizes are left out where time runs short. */
+static void measure(hop_shmem_space *space, char *text)
+{
+    size_t most = space->config.sheap_size < HOP_SHMEM_SLOT_BYTES ? space->config.sheap_size : HOP_SHMEM_SLOT_BYTES;
+    char *memory = malloc(most), *was = malloc(most);
+    double begun_s = hop_now_s(), last_s = 0;
+    if (!memory || !was)
+        hop_shmem_die("shmemx_tune", "out of memory");
+    hop_shmem_space_copy(space, was, space->begin, most, "shmemx_tune");
+    memset(memory, 1, most);
+    size_t used = (size_t)snprintf(text, TEXT_BYTES, "steps");
+    for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+        used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %s", names[step]);
+    used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n");
+    for (size_t s = 0; s < HOP_COUNT(sizes) && sizes[s] <= most; s++) {
+        double now_s = hop_now_s();
+        if (s > 0 && now_s - begun_s + 3 * last_s > BUDGET_S)
+            break;
+        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "%lluB", (unsigned long long)sizes[s]);
+        for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+            used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %.6gs",
+                                     hop_max(measure_step(space, (enum hop_shmem_step)step, memory, sizes[s]), 1e-9));
+        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n");
+        last_s = hop_now_s() - now_s;
+    }
+    hop_shmem_space_copy(space, space->begin, was, most, "shmemx_tune");
+    free(was);
+    free(memory);
+}
+
+/* ---- storing ---- */
+
+static bool load(const char *path, const char *key, char *text)
+{
+    struct hop_source source;
+    if (hop_source_load(path, &source, NULL) != HOP_OK)
+        return false;
+    size_t length = strlen(key);
+    bool ours = source.size > length && memcmp(source.text, key, length) == 0 && source.text[length] == '\n',
+         fits = source.size < TEXT_BYTES;
+    if (!ours || !fits)
+        (void)fprintf(stderr, "hopcast-shmem: %s is of another machine, version or space: measured again\n", path);
+    else
+        memcpy(text, source.text, source.size + 1);
+    hop_source_finish(&source);
+    return ours && fits;
+}
+
+static void find_or_measure(hop_shmem_space *space, bool again, char *text)
+{
+    char path[1024], key[KEY_BYTES];
+    bool stored = path_of(space, path, sizeof path);
+    describe(space, key);
+    if (stored && !again && load(path, key, text))
+        return;
+    size_t used = (size_t)snprintf(text, TEXT_BYTES, "%s\n", key);
+    measure(space, text + used);
+    if (stored)
+        (void)hop_replace_file(path, text); /* else it is measured again next time */
+}
+
+void hop_shmem_profile(hop_shmem_space *space, bool again)
+{
+    static const char who[] = "shmemx_tune";
+    struct shmem_internal_team *world = hop_shmem_team(SHMEM_TEAM_WORLD, who);
+    const struct hop_shmem_shape shape = {.kind = HOP_COLLECTIVE_BROADCAST, .type = HOP_TYPE_U8, .bytes = TEXT_BYTES};
+    char *text = calloc(2, TEXT_BYTES);
+    if (!text)
+        hop_shmem_die(who, "out of memory");
+    if (hop_shmem.pe == 0)
+        find_or_measure(space, again, text);
+    if (hop_shmem.pes > 1)
+        hop_shmem_run(world, &shape, text, text, who);
+    hop_stages_destroy(space->profile);
+    space->profile = NULL;
+    HOP_SHMEM_NEED(who, hop_stages_parse("profile", text, strlen(text), &space->profile, &diag_));
+    free(text);
+}
+
+/* ---- choosing ---- */
+
+void hop_shmem_choose(hop_shmem_space *space, enum hop_shmem_step first, enum hop_shmem_step second, size_t bytes,
+                      shmemx_choice_t *choice)
+{
+    const struct hop_stage both[] = {space->profile->stages[first], space->profile->stages[second]};
+    const struct hop_stages steps = {both, HOP_COUNT(both)};
+    struct hop_stages_choice made;
+    bool whole = space->forced == 0 || space->forced >= bytes;
+    *choice = (shmemx_choice_t){0};
+    if (space->forced != SIZE_MAX) {
+        choice->packet_bytes = whole ? 0 : space->forced;
+        choice->overlaps = !whole;
+        choice->predicted_s = hop_stages_time_s(&steps, choice->overlaps ? 1 : 0, bytes, choice->packet_bytes);
+        (void)snprintf(choice->reason, sizeof choice->reason, "shmemx_set_packet says so");
+        return;
+    }
+    HOP_SHMEM_NEED("choosing packets", hop_stages_choose(&steps, bytes, NULL, &made, &diag_));
+    choice->packet_bytes = made.best.packet_bytes;
+    choice->overlaps = made.best.overlap != 0;
+    choice->predicted_s = made.best.time_s;
+    (void)snprintf(choice->reason, sizeof choice->reason, "%s", made.reason);
+}

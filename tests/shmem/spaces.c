@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory spaces: random puts and gets between any two memories of any two PEs (heap, accelerators in software, a host's space),
+ * of any size and place, each byte checked against a copy that the processor keeps. With an argument: how near the packets that
+ * the model chooses come to the best of all, measured.
+ */
+#include <shmemx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BYTES = 3 << 20, ROUNDS = 120, MEMORIES = 4 };
+
+static int wrong, me, pes;
+static unsigned long long state;
+
+static unsigned next(unsigned below)
+{
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (unsigned)(state >> 33) % below;
+}
+
+static shmemx_space_t make(shmemx_memkind_t kind, size_t bytes, double read, double write, double latency)
+{
+    shmemx_space_t space;
+    shmemx_space_create(
+        (shmemx_space_config_t){
+            .sheap_size = bytes, .memkind = kind, .read_rate = read, .write_rate = write, .latency = latency},
+        &space);
+    if (space == SHMEMX_SPACE_INVALID) {
+        fprintf(stderr, "PE %d: there is no space of kind %d\n", me, (int)kind);
+        exit(77);
+    }
+    return space;
+}
+
+/* ---- every byte ---- */
+
+/* What PE p's memory m holds, as all PEs reckon it. */
+static unsigned char *model;
+static unsigned char *memory_of(int p, int m)
+{
+    return model + ((size_t)p * MEMORIES + (size_t)m) * BYTES;
+}
+
+static void compare(char *const *memories, unsigned char *buffer)
+{
+    for (int m = 0; m < MEMORIES; m++) {
+        shmemx_copy(buffer, memories[m], BYTES);
+        if (memcmp(buffer, memory_of(me, m), BYTES) != 0) {
+            fprintf(stderr, "PE %d: memory %d is not as it should be\n", me, m);
+            wrong++;
+        }
+    }
+}
+
+/* In a round one PE moves bytes, whichever. */
+static void move(char *const *memories)
+{
+    int mover = (int)next((unsigned)pes), other = (int)next((unsigned)pes), puts = (int)next(2);
+    unsigned m = next(MEMORIES), o = next(MEMORIES), bytes = next(3) ? next(20000) + 1 : next(BYTES) + 1;
+    unsigned at = next(BYTES - bytes + 1), to = next(BYTES - bytes + 1);
+    if (mover == other && m == o)
+        return; /* they might overlap */
+    unsigned char *here = memory_of(mover, (int)m) + at, *there = memory_of(other, (int)o) + to;
+    memmove(puts ? there : here, puts ? here : there, bytes);
+    if (me == mover && puts)
+        shmem_putmem(memories[o] + to, memories[m] + at, bytes, other);
+    else if (me == mover)
+        shmem_getmem(memories[m] + at, memories[o] + to, bytes, other);
+    if (me == mover)
+        shmem_quiet();
+}
+
+static void try_bytes(void)
+{
+    const shmemx_space_t spaces[] = {make(SHMEMX_MEM_ACCELERATOR, BYTES + 4096, 4e9, 3e9, 5e-6),
+                                     make(SHMEMX_MEM_ACCELERATOR, BYTES + 4096, 0, 2e9, 20e-6),
+                                     make(SHMEMX_MEM_HOST, BYTES + 4096, 0, 0, 0)};
+    char *memories[MEMORIES] = {shmem_malloc(BYTES)};
+    unsigned char *buffer = malloc(BYTES);
+    model = malloc((size_t)pes * MEMORIES * BYTES);
+    for (int m = 1; m < MEMORIES; m++)
+        memories[m] = shmemx_space_malloc(spaces[m - 1], BYTES);
+    state = 1;
+    for (size_t i = 0; i < (size_t)pes * MEMORIES * BYTES; i++)
+        model[i] = (unsigned char)(i * 2654435761u >> 13);
+    for (int m = 0; m < MEMORIES; m++)
+        shmemx_copy(memories[m], memory_of(me, m), BYTES);
+    shmem_barrier_all();
+    for (int round = 0; round < ROUNDS; round++) {
+        move(memories);
+        shmem_barrier_all();
+    }
+    compare(memories, buffer);
+    /* Elements, strides and signals between devices. */
+    long *words = (long *)(void *)memories[1], local[6] = {1, 2, 3, 4, 5, 6};
+    int to = (me + 1) % pes;
+    shmem_barrier_all();
+    shmem_long_iput(words, local, 2, 1, 3, to);
+    shmem_long_p(words + 1, 7, to);
+    shmem_barrier_all();
+    shmem_long_get(local, words, 5, me);
+    if (local[0] != 1 || local[1] != 7 || local[2] != 2 || local[4] != 3 || shmem_long_g(words + 4, to) != 3) {
+        fprintf(stderr, "PE %d: elements are not as they should be\n", me);
+        wrong++;
+    }
+    shmem_barrier_all();
+    for (int m = 1; m < MEMORIES; m++) {
+        shmemx_space_free(spaces[m - 1], memories[m]);
+        shmemx_space_destroy(spaces[m - 1]);
+    }
+    free(model);
+    free(buffer);
+}
+
+/* ---- packets ---- */
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double time_of(char *there, const char *here, size_t bytes)
+{
+    double least = 1e9;
+    for (int turn = 0; turn < 5; turn++) {
+        double begun = now_s();
+        shmem_putmem(there, here, bytes, 1);
+        double took = now_s() - begun;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static void try_packets(double read, double write, double latency)
+{
+    shmemx_space_t space = make(SHMEMX_MEM_ACCELERATOR, (size_t)66 << 20, read, write, latency);
+    char *memory = shmemx_space_malloc(space, (size_t)32 << 20), *own = shmemx_space_malloc(space, (size_t)32 << 20);
+    if (me == 0)
+        printf("out %.1f MB/s, in %.1f MB/s, latency %.0f us\n%9s %9s %9s %9s %9s %7s %9s\n", read / 1e6, write / 1e6,
+               latency * 1e6, "bytes", "packet", "predicted", "measured", "best", "of best", "whole");
+    for (size_t bytes = 1 << 10; me == 0 && pes > 1 && bytes <= (size_t)32 << 20; bytes *= 4) {
+        shmemx_choice_t choice;
+        double best = 1e9, chosen, whole = 0;
+        size_t best_packet = 0;
+        for (size_t packet = 1 << 10; packet <= (size_t)8 << 20; packet *= 2) {
+            if (bytes / packet > 256)
+                continue;
+            shmemx_set_packet(space, packet);
+            double took = time_of(memory, own, bytes);
+            whole = packet >= bytes || packet == (size_t)8 << 20 ? (whole > 0 ? whole : took) : whole;
+            best_packet = took < best ? packet : best_packet;
+            best = took < best ? took : best;
+        }
+        shmemx_set_packet(space, SIZE_MAX);
+        shmemx_explain(1, memory, own, bytes, 1, &choice);
+        chosen = time_of(memory, own, bytes);
+        printf("%9zu %9zu %9.1f %9.1f %9.1f %7.3f %9.1f\n", bytes, choice.packet_bytes, choice.predicted_s * 1e6,
+               chosen * 1e6, best * 1e6, chosen / best, whole * 1e6);
+    }
+    shmem_barrier_all();
+    shmemx_space_destroy(space);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    shmem_init();
+    me = shmem_my_pe();
+    pes = shmem_n_pes();
+    if (argc > 1) {
+        try_packets(200e6, 150e6, 20e-6);
+        try_packets(1e9, 300e6, 100e-6);
+        try_packets(400e6, 2e9, 10e-6);
+        try_packets(2e9, 2e9, 50e-6);
+    } else {
+        try_bytes();
+    }
+    shmem_finalize();
+    return wrong != 0;
+}
