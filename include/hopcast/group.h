@@ -14,7 +14,8 @@
  *         rank 0 writes the last result, hop_group_leave(group), _exit
  *
  * stop is set on SIGTERM and SIGINT. Some launchers give no notice before they kill all (docs/processes.md), therefore
- * "now and then". One thread at a time uses a group; a thread of its own is the only one that calls MPI.
+ * "now and then". Threads may send, receive and ask who is lost at the same time; the other calls are of one thread at a
+ * time. A thread of the group's own is the only one that calls MPI.
  */
 #ifndef HOPCAST_GROUP_H
 #define HOPCAST_GROUP_H

@@ -70,7 +70,7 @@ static void report(struct hop_group *group, int rank, const struct hop_diag *why
     }
     if (rank == 0 && (!reasoned || group->peers[0].gone)) /* who gives up leaves later */
         group->head_gone = true;
-    (void)pthread_cond_signal(&group->for_caller);
+    (void)pthread_cond_broadcast(&group->for_callers);
     (void)pthread_mutex_unlock(&group->lock);
     if (first && rank != group->rank)
         tell_loss(group, rank, reasoned ? why : NULL);
@@ -257,7 +257,7 @@ static void hear(struct hop_group *group, int from, const struct control_message
     case RELEASE:
         (void)pthread_mutex_lock(&group->lock);
         group->barriers_passed++;
-        (void)pthread_cond_signal(&group->for_caller);
+        (void)pthread_cond_broadcast(&group->for_callers);
         (void)pthread_mutex_unlock(&group->lock);
         break;
     case DONE:
@@ -334,7 +334,7 @@ static void progress_arrivals(struct hop_group *group)
         } else {
             (void)pthread_mutex_lock(&group->lock);
             hop_messages_put(&group->inbox, message);
-            (void)pthread_cond_signal(&group->for_caller);
+            (void)pthread_cond_broadcast(&group->for_callers);
             (void)pthread_mutex_unlock(&group->lock);
         }
     }
@@ -450,7 +450,7 @@ static void enter_phase(struct hop_group *group, enum hop_group_phase phase)
 {
     (void)pthread_mutex_lock(&group->lock);
     group->phase = phase;
-    (void)pthread_cond_signal(&group->for_caller);
+    (void)pthread_cond_broadcast(&group->for_callers);
     (void)pthread_mutex_unlock(&group->lock);
 }
 

@@ -18,7 +18,7 @@
 static void sleep_until(struct hop_group *group, double until_s)
 {
     const struct timespec at = hop_clock_until(hop_min(until_s, hop_now_s() + SLICE_S));
-    (void)pthread_cond_timedwait(&group->for_caller, &group->lock, &at);
+    (void)pthread_cond_timedwait(&group->for_callers, &group->lock, &at);
 }
 
 /* With the lock held. A carrier that stays in MPI for the whole timeout never comes back: this rank is cut off. */
@@ -59,7 +59,7 @@ static void release(struct hop_group *group)
     hop_messages_finish(&group->arriving);
     hop_messages_finish(&group->broken);
     (void)pthread_mutex_destroy(&group->lock);
-    (void)pthread_cond_destroy(&group->for_caller);
+    (void)pthread_cond_destroy(&group->for_callers);
     (void)pthread_cond_destroy(&group->for_carrier);
     free(group->peers);
     free(group);
@@ -75,7 +75,7 @@ static struct hop_group *allocate(void)
     }
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&group->lock, NULL);
-    (void)pthread_cond_init(&group->for_caller, &monotonic);
+    (void)pthread_cond_init(&group->for_callers, &monotonic);
     (void)pthread_cond_init(&group->for_carrier, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     hop_messages_init(&group->outbox);
@@ -276,25 +276,32 @@ void hop_group_give_reason(struct hop_group *group, int rank, const struct hop_d
 
 /* ---- messages ---- */
 
-enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const void *bytes, size_t size_bytes,
-                               struct hop_diag *diag)
+enum hop_status hop_group_send_two(struct hop_group *group, int to, int tag, const void *head, size_t head_bytes,
+                                   const void *bytes, size_t size_bytes, struct hop_diag *diag)
 {
+    size_t whole = head_bytes + size_bytes;
     if (to < 0 || to >= group->size)
         return hop_fail(diag, HOP_ERR_INVALID, "there is no rank %d in a group of %d", to, group->size);
     if (tag < 0 || tag > HOP_GROUP_TAG_MAX)
         return hop_fail(diag, HOP_ERR_INVALID, "a message's tag is %d, not 0 to %d", tag, HOP_GROUP_TAG_MAX);
-    if (size_bytes > HOP_GROUP_MESSAGE_BYTES_MAX)
+    if (whole < size_bytes || whole > HOP_GROUP_MESSAGE_BYTES_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "a message of %zu bytes: at most 1 GiB", size_bytes);
-    struct hop_message *message = hop_message_create(to, tag, bytes, size_bytes);
+    struct hop_message *message = hop_message_create(to, tag, NULL, whole);
     if (!message)
         return hop_fail_memory(diag);
+    if (head_bytes)
+        memcpy(message->bytes, head, head_bytes);
+    if (size_bytes)
+        memcpy(message->bytes + head_bytes, bytes, size_bytes);
     (void)pthread_mutex_lock(&group->lock);
     struct hop_mail *queue = to == group->rank ? &group->inbox : &group->outbox;
-    bool full = queue->bytes && queue->bytes + size_bytes > HOP_GROUP_WAITING_BYTES_MAX;
+    bool full = queue->bytes && queue->bytes + whole > HOP_GROUP_WAITING_BYTES_MAX;
     if (!full) {
         hop_messages_put(queue, message);
         group->ordered = true;
         (void)pthread_cond_signal(&group->for_carrier);
+        if (to == group->rank)
+            (void)pthread_cond_broadcast(&group->for_callers);
     }
     (void)pthread_mutex_unlock(&group->lock);
     if (full) {
@@ -302,6 +309,12 @@ enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const v
         return hop_fail(diag, HOP_ERR_LIMIT, "more than 1 GiB of messages wait to be received");
     }
     return HOP_OK;
+}
+
+enum hop_status hop_group_send(struct hop_group *group, int to, int tag, const void *bytes, size_t size_bytes,
+                               struct hop_diag *diag)
+{
+    return hop_group_send_two(group, to, tag, NULL, 0, bytes, size_bytes, diag);
 }
 
 /* With the lock held. */
@@ -340,28 +353,15 @@ bool hop_group_receive(struct hop_group *group, double wait_s, struct hop_group_
 
 enum hop_status hop_group_barrier(struct hop_group *group, struct hop_diag *diag)
 {
-    return hop_group_barrier_while(group, NULL, NULL, diag);
-}
-
-enum hop_status hop_group_barrier_while(struct hop_group *group, bool (*meanwhile)(void *context), void *context,
-                                        struct hop_diag *diag)
-{
     enum hop_status status = HOP_OK;
-    bool goes_on = true;
     if (!group->mpi)
         return HOP_OK;
     (void)pthread_mutex_lock(&group->lock);
     group->barriers_entered++;
     group->ordered = true;
     (void)pthread_cond_signal(&group->for_carrier);
-    while (group->barriers_passed < group->barriers_entered && !is_interrupted(group) && goes_on) {
+    while (group->barriers_passed < group->barriers_entered && !is_interrupted(group))
         sleep_until(group, INFINITY);
-        if (!meanwhile)
-            continue;
-        (void)pthread_mutex_unlock(&group->lock);
-        goes_on = meanwhile(context);
-        (void)pthread_mutex_lock(&group->lock);
-    }
     if (group->barriers_passed < group->barriers_entered)
         status = fail_interrupted(group, diag);
     (void)pthread_mutex_unlock(&group->lock);

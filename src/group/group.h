@@ -2,11 +2,11 @@
 /*
  * Group: what its files share.
  *
- *     caller's thread (group.c)          carrier thread (carrier.c)
+ *     callers' threads (group.c)         carrier thread (carrier.c)
  *     send     -> outbox ------------->  sending  -> MPI
  *     receive  <- inbox  <-------------  arriving <- MPI
  *
- * Only the carrier calls MPI. So the caller keeps its time when a call into MPI never returns, as happens when another
+ * Only the carrier calls MPI. So callers keep their time when a call into MPI never returns, as happens when another
  * rank dies with a lock of their shared memory.
  */
 #ifndef HOP_GROUP_H
@@ -75,12 +75,12 @@ struct hop_group {
     struct hop_group *stuck_before;
 
     pthread_mutex_t lock; /* for what follows */
-    pthread_cond_t for_caller, for_carrier;
+    pthread_cond_t for_callers, for_carrier;
     enum hop_group_wish wish;
     enum hop_group_phase phase;
     bool ordered; /* the caller put something into the outbox, or a wish */
     struct hop_mail outbox, inbox;
-    bool starves; /* what the caller looked for last was not in the inbox: more comes in, however full it is */
+    bool starves; /* what a caller looked for last was not in the inbox: more comes in, however full it is */
     unsigned barriers_entered, barriers_passed;
     uint64_t ticks; /* of the carrier */
     int lost;
@@ -89,7 +89,8 @@ struct hop_group {
     int given; /* the rank that this caller gave a reason for, -1: none yet */
     struct hop_diag reason;
 
-    struct hop_watch carrier_watch; /* the caller's own */
+    struct hop_watch carrier_watch;
+    uint32_t channels; /* given to teams of this process, which tell their messages by them */
 
     struct hop_peer *peers;                     /* from here on the carrier's own */
     struct hop_mail sending, arriving, broken; /* broken: failed, kept because MPI may still touch them */
@@ -117,9 +118,9 @@ void hop_group_give_reason(struct hop_group *group, int rank, const struct hop_d
 typedef bool hop_message_wanted(const struct hop_group_message *message, const void *context);
 bool hop_group_receive_wanted(struct hop_group *group, int tag, hop_message_wanted *wanted, const void *context,
                               double wait_s, struct hop_group_message *message);
-/* The barrier; meanwhile is called again and again, and ends the wait by false. */
-enum hop_status hop_group_barrier_while(struct hop_group *group, bool (*meanwhile)(void *context), void *context,
-                                        struct hop_diag *diag);
+/* As hop_group_send, two pieces as one message. */
+enum hop_status hop_group_send_two(struct hop_group *group, int to, int tag, const void *head, size_t head_bytes,
+                                   const void *bytes, size_t size_bytes, struct hop_diag *diag);
 
 /* ---- the carrier's thread (carrier.c) ---- */
 
