@@ -13,9 +13,8 @@
 enum letter_kind { LETTER_DATA, LETTER_ENDED, LETTER_BEGUN };
 
 struct heading {
-    uint32_t program, kind;
-    uint32_t op, unused;
-    uint64_t launch, offset;
+    uint32_t program, kind, op, unused;
+    uint64_t team, launch, offset;
 };
 
 /* Ranks elsewhere that wait for an operation's end, or its start. */
@@ -93,14 +92,19 @@ void hop_remote_destroy(struct hop_program *program)
 
 static void send(struct hop_program *program, uint32_t to, const void *letter, size_t size)
 {
-    (void)HOP_TRY(program,
-                  hop_group_send(program->team->group, (int)to, HOP_TAG_PLAN, letter, size, &program->failure));
+    (void)HOP_TRY(program, hop_group_send(program->team->group, hop_team_in_group(program->team, to), HOP_TAG_PLAN,
+                                          letter, size, &program->failure));
+}
+
+static struct heading heading_of(const struct hop_program *program, enum letter_kind kind, uint32_t op, uint64_t offset)
+{
+    return (struct heading){program->number, kind, op, 0, program->team->channel, program->launch, offset};
 }
 
 void hop_remote_tell(struct hop_program *program, uint32_t op, bool begun)
 {
     const struct told *told = begun ? &program->remote->begun : &program->remote->ended;
-    const struct heading heading = {program->number, begun ? LETTER_BEGUN : LETTER_ENDED, op, 0, program->launch, 0};
+    const struct heading heading = heading_of(program, begun ? LETTER_BEGUN : LETTER_ENDED, op, 0);
     for (uint32_t t = told->first[op]; t < told->first[op + 1]; t++) {
         if (t == told->first[op] || told->ranks[t] != told->ranks[t - 1])
             send(program, told->ranks[t], &heading, sizeof heading);
@@ -114,7 +118,7 @@ void hop_remote_send(struct hop_program *program, const struct hop_run_step *ste
     uint64_t at = 0;
     do {
         uint64_t bytes = step->bytes - at < PIECE_BYTES ? step->bytes - at : PIECE_BYTES;
-        struct heading heading = {program->number, LETTER_DATA, step->op, 0, program->launch, at};
+        struct heading heading = heading_of(program, LETTER_DATA, step->op, at);
         struct hop_device_copy copy = {letter + sizeof heading, from + at, bytes, HOP_NO_WAY, NULL};
         memcpy(letter, &heading, sizeof heading);
         if (bytes)
@@ -151,7 +155,8 @@ static bool is_of_now(const struct hop_group_message *message, const void *conte
     if (message->size_bytes < sizeof heading)
         return true;
     memcpy(&heading, message->bytes, sizeof heading);
-    return heading.program == program->number && heading.launch <= program->launch;
+    return heading.team == program->team->channel && heading.program == program->number &&
+           heading.launch <= program->launch;
 }
 
 void hop_remote_progress(struct hop_program *program, bool *moved)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Team: ranks meet, and part. */
 #include "run/team.h"
+#include "base/random.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -11,7 +12,6 @@
 
 #define MAGIC UINT64_C(0x686f707465616d31) /* "hopteam1" */
 #define TIMEOUT_S 10.0
-#define ATTEND_S 0.1
 enum { SPINS = 20000, SPINS_CROWDED = 4 };
 
 enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE], struct hop_diag *diag)
@@ -154,41 +154,12 @@ enum hop_status hop_team_join(const char *session, uint32_t rank, const struct h
 
 /* ---- over a group ---- */
 
-enum hop_status hop_team_gather(struct hop_team *team, const void *mine, void *all, size_t size, struct hop_diag *diag)
-{
-    if (!team->group)
-        return hop_team_exchange(team, mine, all, size, diag);
-    memcpy((char *)all + team->rank * size, mine, size);
-    for (uint32_t to = 0; to < team->size; to++) {
-        enum hop_status status =
-            to == team->rank ? HOP_OK : hop_group_send(team->group, (int)to, HOP_TAG_GATHER, mine, size, diag);
-        if (status != HOP_OK)
-            return status;
-    }
-    for (uint32_t left = team->size - 1; left > 0;) {
-        struct hop_group_message message;
-        if (!hop_group_receive_wanted(team->group, HOP_TAG_GATHER, NULL, NULL, ATTEND_S, &message)) {
-            if (!hop_team_attend(team))
-                return hop_team_fail(team, diag);
-            continue;
-        }
-        if (message.size_bytes == size) {
-            memcpy((char *)all + (size_t)message.from * size, message.bytes, size);
-            left--;
-        }
-        free(message.bytes);
-    }
-    return hop_team_barrier(team, diag); /* a fast rank's next message must not be taken for this one's */
-}
-
 /* Ranks of one place are one node; nodes are numbered as they appear. */
-static void number_nodes(struct hop_team *team, const char *places, uint32_t node_size)
+static void number_nodes(struct hop_team *team, const uint32_t *place)
 {
     for (uint32_t r = 0; r < team->size; r++) {
         uint32_t same = 0;
-        while (same < r && (node_size ? same / node_size != r / node_size
-                                      : memcmp(places + (size_t)same * HOP_SLOT_BYTES,
-                                               places + (size_t)r * HOP_SLOT_BYTES, HOP_SLOT_BYTES) != 0))
+        while (same < r && place[same] != place[r])
             same++;
         team->node_of[r] = same < r ? team->node_of[same] : team->nodes++;
     }
@@ -201,6 +172,47 @@ static void number_nodes(struct hop_team *team, const char *places, uint32_t nod
             team->rank_of[team->local_size++] = r;
     }
     team->local = team->local_of[team->rank];
+    count_crowd(team);
+}
+
+/* A team's number is who its ranks are and how many teams one of them had before, at most; until they have agreed on that,
+ * JOINING. */
+#define JOINING UINT32_MAX
+static void begin_joining(struct hop_team *team, struct hop_group *group)
+{
+    uint64_t hash = team->size;
+    for (uint32_t r = 0; r < team->size; r++)
+        hash = hop_draw_from(hash ^ (uint64_t)hop_team_in_group(team, r));
+    team->group = group;
+    team->channel = hash << 32 | JOINING;
+}
+
+struct joining {
+    char session[HOP_SESSION_SIZE];
+    uint32_t channels;
+};
+
+/* The first rank of each machine makes its session. */
+static enum hop_status meet_by_messages(struct hop_team *team, struct hop_diag *diag)
+{
+    struct joining mine = {.channels = __atomic_load_n(&team->group->channels, __ATOMIC_RELAXED)};
+    struct joining *all = calloc(team->size, sizeof *all);
+    enum hop_status status = all ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK && team->local == 0)
+        status = hop_session_create(team->local_size, mine.session, diag);
+    if (status == HOP_OK)
+        status = hop_team_gather(team, &mine, all, sizeof mine, diag);
+    for (uint32_t r = 0; r < team->size && status == HOP_OK; r++)
+        mine.channels = all[r].channels > mine.channels ? all[r].channels : mine.channels;
+    if (status == HOP_OK) {
+        team->channel = (team->channel & ~(uint64_t)JOINING) | mine.channels;
+        __atomic_store_n(&team->group->channels, mine.channels + 1, __ATOMIC_RELAXED);
+        status = meet(team, all[team->rank_of[0]].session, diag);
+    }
+    if (status == HOP_OK && team->nodes == 1)
+        team->group = NULL;
+    free(all);
+    return status;
 }
 
 /* What every rank says of its place: the host's name and, behind it, node_size. */
@@ -221,46 +233,69 @@ static enum hop_status agree_on_nodes(const char *places, uint32_t ranks, struct
     return HOP_OK;
 }
 
+/* By the hosts' names, or by numbers. */
+static enum hop_status find_nodes(struct hop_team *team, uint32_t node_size, struct hop_diag *diag)
+{
+    char *all = calloc(team->size, HOP_SLOT_BYTES), mine[HOP_SLOT_BYTES] = "";
+    uint32_t *place = calloc(team->size, sizeof *place);
+    enum hop_status status = all && place ? HOP_OK : hop_fail_memory(diag);
+    (void)gethostname(mine, HOST_NAME_MAX);
+    memcpy(mine + NODE_SIZE_AT, &node_size, sizeof node_size);
+    if (status == HOP_OK)
+        status = hop_team_gather(team, mine, all, sizeof mine, diag);
+    if (status == HOP_OK)
+        status = agree_on_nodes(all, team->size, diag);
+    for (uint32_t r = 0; r < team->size && status == HOP_OK; r++) {
+        place[r] = node_size ? r / node_size : 0;
+        while (!node_size && place[r] < r &&
+               memcmp(all + (size_t)place[r] * HOP_SLOT_BYTES, all + (size_t)r * HOP_SLOT_BYTES, HOP_SLOT_BYTES) != 0)
+            place[r]++;
+    }
+    if (status == HOP_OK)
+        number_nodes(team, place);
+    free(all);
+    free(place);
+    return status;
+}
+
 enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size, const struct hop_team_options *options,
                                     struct hop_team **team, struct hop_diag *diag)
 {
     struct hop_team_options own = {0};
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
-    options = &own;
     int ranks = hop_group_size(group);
     if (ranks > (int)HOP_RANKS_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "%d ranks; a team has at most %u", ranks, HOP_RANKS_MAX);
     struct hop_team *made = new_team((uint32_t)hop_group_rank(group), (uint32_t)ranks);
-    char *all = calloc((size_t)ranks, HOP_SLOT_BYTES), mine[HOP_SLOT_BYTES] = "", session[HOP_SESSION_SIZE] = "";
-    enum hop_status status = made && all ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        made->group = group;
-        configure(made, options); /* from here on it may be stopped */
-        (void)gethostname(mine, HOST_NAME_MAX);
-        memcpy(mine + NODE_SIZE_AT, &node_size, sizeof node_size);
-        status = hop_team_gather(made, mine, all, sizeof mine, diag);
-    }
-    if (status == HOP_OK)
-        status = agree_on_nodes(all, made->size, diag);
-    if (status == HOP_OK) {
-        number_nodes(made, all, node_size);
-        count_crowd(made);
-        if (made->local == 0)
-            status = hop_session_create(made->local_size, session, diag);
-    }
-    if (status == HOP_OK) {
-        memset(mine, 0, sizeof mine);
-        memcpy(mine, session, sizeof session);
-        status = hop_team_gather(made, mine, all, sizeof mine, diag);
-    }
-    if (status == HOP_OK)
-        status = meet(made, all + (size_t)made->rank_of[0] * HOP_SLOT_BYTES, diag);
-    if (status == HOP_OK)
-        made->group = made->nodes > 1 ? group : NULL;
-    free(all);
     if (!made)
-        return status;
-    return hand_over(made, status, team);
+        return hop_fail_memory(diag);
+    begin_joining(made, group);
+    configure(made, &own); /* from here on it may be stopped */
+    enum hop_status status = find_nodes(made, node_size, diag);
+    return hand_over(made, status == HOP_OK ? meet_by_messages(made, diag) : status, team);
+}
+
+enum hop_status hop_team_join_some(const struct hop_team *of, const uint32_t *ranks, uint32_t size, uint32_t rank,
+                                   const struct hop_team_options *options, struct hop_team **team,
+                                   struct hop_diag *diag)
+{
+    struct hop_team *made = new_team(rank, size);
+    uint32_t *place = calloc(size, sizeof *place);
+    if (made)
+        made->group_rank = calloc(size, sizeof *made->group_rank);
+    if (!made || !place || !made->group_rank) {
+        free(place);
+        return hand_over(made, hop_fail_memory(diag), team);
+    }
+    for (uint32_t r = 0; r < size; r++) {
+        made->group_rank[r] = (uint32_t)hop_team_in_group(of, ranks[r]);
+        place[r] = of->node_of[ranks[r]];
+    }
+    begin_joining(made, of->group);
+    configure(made, options);
+    number_nodes(made, place);
+    free(place);
+    return hand_over(made, meet_by_messages(made, diag), team);
 }
 
 /* ---- parting ---- */
@@ -288,6 +323,7 @@ void hop_team_destroy(struct hop_team *team)
     free(team->node_of);
     free(team->local_of);
     free(team->rank_of);
+    free(team->group_rank);
     free(team->watches);
     free(team->far_pid);
     hop_regions_finish(team);

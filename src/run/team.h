@@ -68,6 +68,8 @@ struct hop_team {
     struct hop_shared shared;
     struct hop_board *board;
     struct hop_group *group; /* NULL: one machine */
+    uint32_t *group_rank;    /* of each rank, the group's number; NULL: the same */
+    uint64_t channel;        /* the number of this team, in its letters */
     double timeout_s;
     const volatile sig_atomic_t *stop;
     bool gently;
@@ -93,7 +95,24 @@ struct hop_team {
 };
 
 /* Tags of messages between machines. */
-enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN = 2, HOP_TAG_TIMES = 3 };
+enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN, HOP_TAG_TIMES, HOP_TAG_BARRIER, HOP_TAG_ASK, HOP_TAG_ANSWER, HOP_TAG_MARK };
+/* The group's number of a rank of the team, and back; `size`: of none. */
+static inline int hop_team_in_group(const struct hop_team *team, uint32_t rank)
+{
+    return team->group_rank ? (int)team->group_rank[rank] : (int)rank;
+}
+static inline uint32_t hop_team_of_group(const struct hop_team *team, int rank)
+{
+    uint32_t r = team->group_rank ? 0 : (uint32_t)rank;
+    while (team->group_rank && r < team->size && team->group_rank[r] != (uint32_t)rank)
+        r++;
+    return r;
+}
+/* Ranks of another team, in this order; all of them call it, and no others. Their messages are its group's, which it has.
+ */
+enum hop_status hop_team_join_some(const struct hop_team *of, const uint32_t *ranks, uint32_t size, uint32_t rank,
+                                   const struct hop_team_options *options, struct hop_team **team,
+                                   struct hop_diag *diag);
 
 /* Ranks for each processor that this process may use, at least 1. A pinned rank sees one processor, and each of the
  * others has its own. */

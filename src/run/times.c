@@ -59,7 +59,7 @@ static enum hop_status collect(struct hop_program *program, struct hop_diag *dia
     struct hop_team *team = program->team;
     size_t size = program->layout.op_count * sizeof *program->times;
     if (team->local == 0 && team->rank != 0)
-        return hop_group_send(team->group, 0, HOP_TAG_TIMES, program->times, size, diag);
+        return hop_group_send(team->group, hop_team_in_group(team, 0), HOP_TAG_TIMES, program->times, size, diag);
     for (uint32_t left = team->rank == 0 ? team->nodes - 1 : 0; left > 0;) {
         struct hop_group_message message;
         if (!hop_group_receive_wanted(team->group, HOP_TAG_TIMES, NULL, NULL, 0.1, &message)) {
@@ -69,7 +69,7 @@ static enum hop_status collect(struct hop_program *program, struct hop_diag *dia
             continue;
         }
         if (message.size_bytes == size)
-            take_other(program, team->node_of[message.from], (const void *)message.bytes);
+            take_other(program, team->node_of[hop_team_of_group(team, message.from)], (const void *)message.bytes);
         free(message.bytes);
         left--;
     }

@@ -361,7 +361,7 @@ enum hop_status hop_team_fail(struct hop_team *team, struct hop_diag *diag)
         return hop_board_fail_stopped(team->board, diag);
     /* What the machine knows is told to the others, and what they told, to those of the machine before this rank leaves. */
     if (team->group && team->board && hop_board_loss(team->board, &rank))
-        hop_group_give_reason(team->group, rank, &reason);
+        hop_group_give_reason(team->group, hop_team_in_group(team, (uint32_t)rank), &reason);
     else if (team->board && (rank = hop_team_lost(team)) >= 0)
         hop_board_lose_with(team->board, rank, &reason);
     if (diag)
@@ -418,18 +418,6 @@ enum hop_status hop_team_barrier_local(struct hop_team *team, struct hop_diag *d
     team->in_barrier = false;
     HOP_SHARED_HEAR();
     return HOP_OK;
-}
-
-static bool attend(void *team)
-{
-    return hop_team_attend(team);
-}
-
-enum hop_status hop_team_barrier(struct hop_team *team, struct hop_diag *diag)
-{
-    if (!team->group)
-        return hop_team_barrier_local(team, diag);
-    return hop_group_barrier_while(team->group, attend, team, diag) == HOP_OK ? HOP_OK : hop_team_fail(team, diag);
 }
 
 enum hop_status hop_team_exchange(struct hop_team *team, const void *mine, void *all, size_t size,
