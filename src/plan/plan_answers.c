@@ -227,7 +227,8 @@ enum hop_status hop_plan_answers_read(struct hop_plan_answers *a, struct hop_sou
         REFUSE(&fields, "the checkpoint has no end: it was cut\na line that begins with end as the last one");
     if (failure.status != HOP_OK)
         return failure.status;
-    qsort(a->known, a->count, sizeof *a->known, by_key);
+    if (a->count)
+        qsort(a->known, a->count, sizeof *a->known, by_key);
     a->log.length = 0;
     hop_buffer_add(&a->log, source.text, ended);
     return a->log.failed ? hop_fail_memory(diag) : HOP_OK;

@@ -148,10 +148,10 @@ static void check_stopped(const struct hop_topology *topology, struct hop_schedu
         hop_plan_result_destroy(r);
     }
     options.progress = NULL;
-    for (int again = 1; again < often; again++) {
+    for (int again = 0; again == 0 || again + 1 < often; again++) {
         r = plan(topology, exchange, options);
         check_same(r, whole);
-        assert_true(again == 1 || r->recalled > 0);
+        assert_true(again == 0 || r->recalled > 0);
         hop_plan_result_destroy(r);
     }
     /* with no time at all an earlier run's */
@@ -178,9 +178,10 @@ static void who_goes_on_gets_no_worse_plan(void **state)
     check_stopped(t2, exchange_of("halo:2x2x2"), 3, (struct hop_plan_options){.max_nodes = 5000});
     check_stopped(t2, exchange_of("halo:4x2"), 3, (struct hop_plan_options){.max_nodes = 3000, .keep_placement = true});
     check_stopped(helios, staged, 3, (struct hop_plan_options){.max_nodes = 3000, .keep_placement = true});
-    check_stopped(helios, exchange_of("halo:3x3"), 2, (struct hop_plan_options){.max_nodes = 15000});
-    check_stopped(helios, exchange_of("random:10,transfers=12,seed=3,depend=0.5"), 2,
-                  (struct hop_plan_options){.max_nodes = 2000});
+    check_stopped(helios, exchange_of("halo:3x3"), 1, (struct hop_plan_options){.max_nodes = 15000});
+    if (REPEATED(true, false)) /* no lanes: descents, whose questions others have, too */
+        check_stopped(helios, exchange_of("random:10,transfers=12,seed=3,depend=0.5"), 1,
+                      (struct hop_plan_options){.max_nodes = 2000});
     hop_topology_destroy(t2);
     hop_topology_destroy(helios);
 }
