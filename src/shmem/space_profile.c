@@ -16,8 +16,8 @@
 #include "shmem/spaces.h"
 
 #define BUDGET_S 1.5
-enum { TEXT_BYTES = 16384, KEY_BYTES = 512, TURNS_LEAST = 3, TURNS_MOST = 9 };
-#define ENOUGH_S 0.01 /* of one step at one size */
+enum { TEXT_BYTES = 16384, KEY_BYTES = 512, TURNS_LEAST = 3, TURNS_MOST = 30 };
+#define ENOUGH_S 0.008 /* of one step at one size */
 
 static const char *const names[HOP_SHMEM_STEPS] = {"copy", "read", "write", "served-read", "served-write"};
 static const uint64_t sizes[] = {1 << 10,   4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10,
@@ -110,31 +110,45 @@ static double measure_step(hop_shmem_space *space, enum hop_shmem_step step, cha
     return least_s;
 }
 
-/* What lies at the beginning of the space is put back. Larger sizes are left out where time runs short. */
+/* Sizes for which there is time; how many. */
+static size_t measure_sizes(hop_shmem_space *space, size_t most, char *memory, double (*times_s)[HOP_SHMEM_STEPS])
+{
+    double begun_s = hop_now_s(), last_s = 0;
+    size_t s = 0;
+    for (; s < HOP_COUNT(sizes) && sizes[s] <= most; s++) {
+        double now_s = hop_now_s();
+        if (s > 0 && now_s - begun_s + 3 * last_s > BUDGET_S)
+            break;
+        for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+            times_s[s][step] = hop_max(measure_step(space, (enum hop_shmem_step)step, memory, sizes[s]), 1e-9);
+        last_s = hop_now_s() - now_s;
+    }
+    for (size_t i = s; i-- > 1;) { /* fewer bytes take no longer */
+        for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+            times_s[i - 1][step] = hop_min(times_s[i - 1][step], times_s[i][step]);
+    }
+    return s;
+}
+
+/* What lies at the beginning of the space is put back. */
 static void measure(hop_shmem_space *space, char *text)
 {
     size_t most = space->config.sheap_size < HOP_SHMEM_SLOT_BYTES ? space->config.sheap_size : HOP_SHMEM_SLOT_BYTES;
+    double times_s[HOP_COUNT(sizes)][HOP_SHMEM_STEPS];
     char *memory = malloc(most), *was = malloc(most);
-    double begun_s = hop_now_s(), last_s = 0;
     if (!memory || !was)
         hop_shmem_die("shmemx_tune", "out of memory");
     hop_shmem_space_copy(space, was, space->begin, most, "shmemx_tune");
     memset(memory, 1, most);
-    size_t used = (size_t)snprintf(text, TEXT_BYTES, "steps");
+    size_t count = measure_sizes(space, most, memory, times_s), used = (size_t)snprintf(text, TEXT_BYTES, "steps");
     for (int step = 0; step < HOP_SHMEM_STEPS; step++)
         used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %s", names[step]);
-    used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n");
-    for (size_t s = 0; s < HOP_COUNT(sizes) && sizes[s] <= most; s++) {
-        double now_s = hop_now_s();
-        if (s > 0 && now_s - begun_s + 3 * last_s > BUDGET_S)
-            break;
-        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "%lluB", (unsigned long long)sizes[s]);
+    for (size_t s = 0; s < count; s++) {
+        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n%lluB", (unsigned long long)sizes[s]);
         for (int step = 0; step < HOP_SHMEM_STEPS; step++)
-            used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %.6gs",
-                                     hop_max(measure_step(space, (enum hop_shmem_step)step, memory, sizes[s]), 1e-9));
-        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n");
-        last_s = hop_now_s() - now_s;
+            used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %.6gs", times_s[s][step]);
     }
+    (void)snprintf(text + used, TEXT_BYTES - used, "\n");
     hop_shmem_space_copy(space, space->begin, was, most, "shmemx_tune");
     free(was);
     free(memory);
