@@ -227,6 +227,10 @@ enum hop_status hop_plan_least(struct hop_plan_work *work, struct hop_plan_loads
 enum hop_status hop_plan_floor(struct hop_plan_work *work, struct hop_plan_loads *loads, double *least_s,
                                uint32_t *place, bool *found, struct hop_diag *diag);
 
+/* The same of several nodes, by who is on which: above *least_s where that can be proved. */
+enum hop_status hop_plan_blocks(struct hop_plan_work *work, struct hop_plan_loads *loads, double *least_s,
+                                struct hop_diag *diag);
+
 /* ---- sketches ---- */
 
 /* What a placement takes about, its transfers kept apart (order/apart.h): found in the time of some sums. */

@@ -283,6 +283,7 @@ static enum hop_status find_floor(struct local *l, struct hop_diag *diag)
     HOP_CHECK(hop_plan_least(w, l->loads, &least_s, diag));
     HOP_CHECK(find_even(l, &bounds, &even_s, diag));
     least_s = hop_max(least_s, even_s);
+    HOP_CHECK(hop_plan_blocks(w, l->loads, &least_s, diag));
     w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));
     HOP_CHECK(hop_plan_floor(w, l->loads, &least_s, l->place, &found, diag));
     w->floor_s = hop_max(w->floor_s, hop_min(least_s, w->best_s));

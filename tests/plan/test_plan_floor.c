@@ -13,6 +13,8 @@ struct stage {
     struct hop_plan_work work;
     struct hop_plan_result result;
     struct hop_plan_loads loads;
+    const char *const *excluded;
+    uint32_t excluded_count;
 };
 
 /* As hop_plan prepares it. */
@@ -30,8 +32,11 @@ static void set(struct stage *s)
                                 .left = UINT64_MAX,
                                 .ranks = hop_schedule_ranks(s->exchange),
                                 .result = &s->result};
-    w->map_options =
-        (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .exchange = s->exchange, .seed = 1};
+    w->map_options = (struct hop_map_options){.metric = HOP_MAP_SIMULATED,
+                                              .exchange = s->exchange,
+                                              .excluded = s->excluded,
+                                              .excluded_count = s->excluded_count,
+                                              .seed = 1};
     CHECK(hop_traffic_of_schedule(s->exchange, &w->traffic, D));
     w->map = (struct hop_map_work){.topology = s->topology,
                                    .traffic = w->traffic,
@@ -64,7 +69,7 @@ static double try_all(struct stage *s, uint32_t *place, uint32_t rank, uint32_t 
     }
     for (uint32_t a = 0; a < s->work.places; a++) {
         place[rank] = a;
-        if (!(taken >> a & 1))
+        if (!(taken >> a & 1) && s->work.map.places.room[a])
             least_s = fmin(least_s, try_all(s, place, rank + 1, taken | 1u << a));
     }
     return least_s;
@@ -95,13 +100,15 @@ static void no_placement_takes_less_than_the_bound(void **state)
         for (unsigned round = 0; round < REPEATED(6, 1); round++) {
             struct stage s = {.topology = topology, .exchange = random_sends(4, &rng)};
             uint32_t place[8];
-            double bound_s = 0;
+            double bound_s = 0, nodes_s = 0;
             bool found;
             set(&s);
+            CHECK(hop_plan_blocks(&s.work, &s.loads, &nodes_s, D));
             CHECK(hop_plan_least(&s.work, &s.loads, &bound_s, D));
             CHECK(hop_plan_floor(&s.work, &s.loads, &bound_s, place, &found, D));
             double least_s = try_all(&s, place, 0, 0);
             assert_true(bound_s > 0 && bound_s <= least_s * (1 + 1e-9));
+            assert_true(nodes_s <= least_s * (1 + 1e-9));
             met += bound_s >= least_s * 0.98;
             cases++;
             strike(&s);
@@ -110,6 +117,36 @@ static void no_placement_takes_less_than_the_bound(void **state)
     }
     print_message("the bound is within 2 %% of the least in %u of %u cases\n", met, cases);
     assert_true(met > 0);
+}
+
+/* Two nodes whose GPUs send to each other over a NIC each: by who is on which node alone. */
+static void no_seat_on_nodes_takes_less_than_the_bound(void **state)
+{
+    (void)state;
+    static const char *const excluded[] = {"node0.gpu2", "node0.gpu3", "node0.gpu4", "node0.gpu5",
+                                           "node0.gpu6", "node0.gpu7", "node1.gpu3", "node1.gpu4",
+                                           "node1.gpu5", "node1.gpu6", "node1.gpu7"};
+    static const char *const rings[] = {"ring:4", "ring:5", "halo:2x2", "alltoall:3"};
+    struct hop_topology *cluster = load_topology(TEST_SOURCE_DIR "/data/clusters/two-dgx-a100.json");
+    uint64_t rng = 11;
+    unsigned met = 0;
+    for (unsigned round = 0; round < REPEATED(16, 6); round++) {
+        struct stage s = {.topology = cluster,
+                          .exchange = round < 4 ? exchange_of(rings[round]) : random_sends(4 + round % 2, &rng),
+                          .excluded = excluded,
+                          .excluded_count = sizeof excluded / sizeof *excluded};
+        uint32_t place[8];
+        double nodes_s = 0;
+        set(&s);
+        CHECK(hop_plan_blocks(&s.work, &s.loads, &nodes_s, D));
+        double least_s = try_all(&s, place, 0, 0);
+        assert_true(nodes_s > 0 && nodes_s <= least_s * (1 + 1e-9));
+        met += nodes_s >= least_s * 0.98;
+        strike(&s);
+    }
+    print_message("the bound of nodes is within 2 %% of the least in %u cases\n", met);
+    assert_true(met > 0);
+    hop_topology_destroy(cluster);
 }
 
 /* All over one switch: the latency, and then all that a device has to send. */
@@ -136,6 +173,7 @@ static void latency_comes_before_all_that_is_sent(void **state)
 TEST_GROUP(plan_floor)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_placement_takes_less_than_the_bound),
+                                       cmocka_unit_test(no_seat_on_nodes_takes_less_than_the_bound),
                                        cmocka_unit_test(latency_comes_before_all_that_is_sent)};
     return RUN_TESTS(tests, NULL, NULL);
 }
