@@ -169,7 +169,8 @@ static void so_it_does_on_machines_that_refuse(void **state)
         many->machine = &machines[i % count];
         for (uint32_t c = 0; c < many->count; c++)
             many->cases[c].options.machine = topology;
-        keep(many, soaked(1, 5), soaked(0, i % 5));
+        uint32_t every = soaked(1, REPEATED(5, 9)); /* a sample */
+        keep(many, every, i % every);
         run_and_finish(many, n);
     }
     hop_topology_destroy(topology);
