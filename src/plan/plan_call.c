@@ -76,6 +76,8 @@ void hop_plan_look(struct hop_plan_work *work)
     struct hop_plan_call *call = work->call;
     struct hop_group_message message;
     double now_s = hop_now_s();
+    if (call->lost >= 0) /* also in an algorithm that is planned next */
+        atomic_store(&work->stopped, true);
     if (call->ranks == 1 || now_s - call->looked_s < LOOK_S)
         return;
     call->looked_s = now_s;

@@ -136,9 +136,13 @@ static enum hop_status find(void *tries, uint32_t i, bool tells, bool *whole, st
 
 enum { WAITS = 1, CLEAN_BEST = 2, COMPLETE = 4, CLEAN_GIVEN = 8, FLAGS = 15 };
 
-static void write_try(const struct hop_plan_try *try, bool with_schedule, struct hop_buffer *out)
+/* Its schedule, if that is shown or may become the best. */
+static void write_one(void *tries, uint32_t i, struct hop_buffer *out)
 {
-    char *text = with_schedule ? hop_schedule_to_text(try->schedule) : NULL;
+    const struct tries *t = tries;
+    const struct hop_plan_try *try = &t->list[i];
+    bool wanted = try->schedule && (t->step || try->value_s < HOP_PLAN_BETTER(t->work->best_s));
+    char *text = wanted ? hop_schedule_to_text(try->schedule) : NULL;
     hop_plan_put_value(out, try->value_s);
     hop_plan_put_value(out, try->floor_s);
     hop_plan_put_value(out, try->bound_s);
@@ -147,13 +151,14 @@ static void write_try(const struct hop_plan_try *try, bool with_schedule, struct
     hop_plan_put_whole(out, (try->waits ? WAITS : 0) | (try->clean ? CLEAN_BEST : 0) | (try->complete ? COMPLETE : 0) |
                                 (try->given_clean ? CLEAN_GIVEN : 0));
     hop_buffer_puts(out, text ? text : "");
-    out->failed = out->failed || (with_schedule && !text);
+    out->failed = out->failed || (wanted && !text);
     free(text);
 }
 
-static bool read_try(const struct hop_plan_work *work, struct hop_plan_try *try, struct hop_plan_reading *in)
+static bool read_one(void *tries, uint32_t i, struct hop_plan_reading *in)
 {
-    struct hop_plan_try read = *try;
+    const struct tries *t = tries;
+    struct hop_plan_try *try = &t->list[i], read = *try;
     read.value_s = hop_plan_get_value(in);
     read.floor_s = hop_plan_get_value(in);
     read.bound_s = hop_plan_get_value(in);
@@ -166,25 +171,12 @@ static bool read_try(const struct hop_plan_work *work, struct hop_plan_try *try,
     read.given_clean = flags & CLEAN_GIVEN;
     read.schedule = NULL;
     if (in->failed ||
-        (in->at < in->end && hop_schedule_parse(hop_schedule_name(work->exchange), in->at, (size_t)(in->end - in->at),
-                                                &read.schedule, NULL) != HOP_OK))
+        (in->at < in->end && hop_schedule_parse(hop_schedule_name(t->work->exchange), in->at,
+                                                (size_t)(in->end - in->at), &read.schedule, NULL) != HOP_OK))
         return false;
     hop_schedule_destroy(try->schedule); /* of a search together with other ranks */
     *try = read;
     return true;
-}
-
-static void write_one(void *tries, uint32_t i, struct hop_buffer *out)
-{
-    const struct tries *t = tries;
-    const struct hop_plan_try *try = &t->list[i];
-    write_try(try, try->schedule && (t->step || try->value_s < HOP_PLAN_BETTER(t->work->best_s)), out);
-}
-
-static bool read_one(void *tries, uint32_t i, struct hop_plan_reading *in)
-{
-    const struct tries *t = tries;
-    return read_try(t->work, &t->list[i], in);
 }
 
 static enum hop_status ask(struct tries *tries, uint32_t count)
