@@ -5,8 +5,8 @@
  * A placement that is best for one order of sends need not be best for another: to place first and order after gives
  * away what only both together have. hop_plan searches placements, and in each the orders of its sends (hop_order_search),
  * with bounds that hold for all placements at once, so that most are never looked at. What it finds is never worse than
- * placing first (hop_map) and ordering after, nor than ordering what was given: it begins with both. For the best of
- * these, copies find their ways and packets (hop_tune_mix).
+ * placing first (hop_map) and ordering after, nor than ordering what was given: it begins with both. On the best of
+ * these, and then on some more placements, copies find their ways and packets (hop_tune_mix).
  */
 #ifndef HOPCAST_PLAN_H
 #define HOPCAST_PLAN_H
@@ -30,8 +30,8 @@ struct hop_plan_progress {
 
 /* Which way the copies between devices go. */
 enum hop_plan_way {
-    HOP_PLAN_ANY_WAY, /* each directly or through host memory, as is best: chosen after placement and order, and taken
-                       * where no model that applies denies the gain */
+    HOP_PLAN_ANY_WAY, /* each directly or through host memory, as is best: chosen on the best placement and on some
+                       * others, and taken where no model that applies denies the gain */
     HOP_PLAN_DIRECT,  /* as the exchange says: directly unless it says otherwise */
     HOP_PLAN_STAGED   /* all through host memory, the size of packets chosen after placement and order */
 };
@@ -79,6 +79,7 @@ enum hop_plan_step {
     HOP_PLAN_WAYS,      /* and which way each copy goes, those that are staged in one piece */
     HOP_PLAN_PACKETS,   /* and the size of packets */
     HOP_PLAN_AGAIN,     /* and the order once more, where that gains something */
+    HOP_PLAN_TOGETHER,  /* another placement, its order and the ways of its copies, where these gain more */
     HOP_PLAN_STEPS
 };
 

@@ -48,6 +48,7 @@ struct hop_tune_options {
     /* Of hop_tune_mix alone: */
     bool keep_limits;  /* only choices count in which no link is ever above its limit (hop_timeline_overloads) */
     bool staged_alone; /* every copy that can be staged is: only the size of packets is chosen */
+    bool no_gain;      /* mix->gain is not looked for */
     bool (*stop)(void *context); /* asked before each schedule; true: the best so far is the answer. May be NULL */
 };
 

@@ -22,7 +22,8 @@ static const char *const names[] = {"as given",
                                     "placement and order together",
                                     "and the way of each copy",
                                     "and the size of packets",
-                                    "and the order once more"};
+                                    "and the order once more",
+                                    "placement, order, ways together"};
 
 const char *hop_plan_step_name(enum hop_plan_step step)
 {
@@ -326,6 +327,7 @@ static enum hop_status answer(struct hop_plan_work *work, struct hop_plan_made *
     r->all_placements = !work->options.keep_placement && !work->options.keep_count && !work->options.excluded_count;
     r->complete = !hop_plan_is_stopped(work) && (r->proved || work->left > 0 || !work->options.max_nodes);
     r->elapsed_s = hop_now_s() - work->begun_s;
+    hop_plan_pool_give(work, made);
     if (work->by_ready)
         r->note = "the schedule says `queue ready`: its sources take what is ready first, so only places were chosen";
     return seat(work, made, diag);

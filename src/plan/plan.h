@@ -10,7 +10,10 @@
  *     twins      ranks that may stand for each other in the exchange (plan_twins.c)
  *     classes    placements that differ by more than symmetries of machine and exchange (plan_classes.c)
  *
- *     further    what comes after placement and order, ways and packets (plan_whole.c, plan_ways.c)
+ *     pool       placements that were looked at, the most promising first (plan_pool.c)
+ *
+ *     further    what comes after placement and order, ways and packets (plan_whole.c, plan_ways.c, plan_mix.c), all together
+ *                (plan_together.c)
  *
  * Few placements are all looked at, class by class (plan_exact.c); of many, what is near the best is (plan_local.c).
  */
@@ -37,6 +40,13 @@ struct hop_plan_call {
     int rank, ranks, lost;   /* the last: the first rank that was lost, -1: none */
     bool asking, told;       /* this rank is at its part, of what others hear; they were told to stop */
     double looked_s;
+};
+
+/* Placements, each once, ascending by what they promise. */
+struct hop_plan_pool {
+    uint32_t *rows; /* of ranks numbers: a place, in a plan that is made a node */
+    double *promise_s;
+    uint32_t count;
 };
 
 struct hop_plan_work {
@@ -68,6 +78,7 @@ struct hop_plan_work {
         const struct hop_schedule *best; /* the best order found, NULL: none */
     } known[2];
     uint32_t known_count;
+    struct hop_plan_pool pool; /* in the arena of map */
 
     /* the best so far */
     double best_s;
@@ -83,7 +94,13 @@ struct hop_plan_made {
     struct hop_plan_result result;
     struct hop_arena arena;
     struct hop_plan_rung *rungs;
+    struct hop_plan_pool pool;
 };
+/* Keeps a placement, unless many promise more. */
+void hop_plan_pool_add(struct hop_plan_work *work, const uint32_t *place, double promise_s);
+/* Hands the pool over to what is made of it; its arena says whether there was room. */
+void hop_plan_pool_give(const struct hop_plan_work *work, struct hop_plan_made *made);
+
 const char *hop_plan_step_name(enum hop_plan_step step);
 void hop_plan_rung_finish(struct hop_plan_rung *rung);
 /* A rung's gain against what was given, made anew. */
@@ -311,12 +328,42 @@ enum hop_status hop_plan_stage(const struct hop_plan_options *options, const str
 enum hop_status hop_plan_go_further(struct hop_plan_further *further, struct hop_diag *diag);
 bool hop_plan_further_goes_on(struct hop_plan_further *further);
 double hop_plan_further_left_s(const struct hop_plan_further *further); /* 0: there is no limit of time */
+bool hop_plan_is_same(const struct hop_placement *a, const struct hop_placement *b);
 enum hop_status hop_plan_same_placement(const struct hop_placement *from, struct hop_placement **same,
                                         struct hop_diag *diag);
 /* A placement as hop_map has it. */
 enum hop_status hop_plan_seat(const struct hop_plan_further *further, const struct hop_placement *placement,
                               const struct hop_map_result **mapping, struct hop_diag *diag);
 enum hop_status hop_plan_ways(struct hop_plan_further *further, struct hop_diag *diag);
+
+/* A schedule with ways, of the exchange on some placement. */
+struct hop_plan_mixed {
+    double value_s;
+    bool clean, waits;
+    struct hop_schedule *schedule; /* NULL: nothing better was found */
+    uint32_t staged;
+    uint64_t packet_bytes;
+};
+/* Whether a copy could go directly or through host memory. */
+enum hop_status hop_plan_can_stage(const struct hop_plan_further *further, struct hop_network *network,
+                                   const struct hop_op *op, bool *can, struct hop_diag *diag);
+/* What room tune chooses of ways, copies in one piece or in packets, if it takes less than mixed->value_s; it simulates so
+ * many schedules, 0: as many as it does by itself. */
+enum hop_status hop_plan_mix(struct hop_plan_further *further, struct hop_network *network,
+                             const struct hop_schedule *base, bool packets, uint32_t most, struct hop_plan_mixed *mixed,
+                             struct hop_diag *diag);
+/* The order of mixed->schedule once more, in up to so many states where the options set no limit, and in one of `parts`
+ * parts of what is left where they do. *better: it found something. */
+enum hop_status hop_plan_reorder(struct hop_plan_further *further, double work, uint32_t parts,
+                                 struct hop_plan_mixed *mixed, bool *better, struct hop_diag *diag);
+/* What a schedule gains over placement and order, under every model that applies (NULL: too large to tell); whether that
+ * is a reason to leave the direct way. */
+enum hop_status hop_plan_grants(const struct hop_plan_further *further, const struct hop_plan_rung *direct,
+                                const struct hop_schedule *schedule, struct hop_gain **gain, bool *granted,
+                                struct hop_diag *diag);
+/* Placement, order and ways together, a rung if they are better; direct: the rung of placement and order. */
+enum hop_status hop_plan_ways_together(struct hop_plan_further *further, struct hop_network *network, uint32_t direct,
+                                       struct hop_diag *diag);
 enum hop_status hop_plan_robust_find(struct hop_plan_further *further, struct hop_diag *diag);
 /* No plan takes less, whichever way its copies go; 0: nothing is known. */
 enum hop_status hop_plan_any_way(struct hop_plan_further *further, double *least_s, struct hop_diag *diag);

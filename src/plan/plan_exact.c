@@ -132,6 +132,7 @@ static enum hop_status list_classes(struct exact *e, struct hop_plan_loads *load
         hop_plan_decode(&e->classes, e->classes.codes[i], e->places);
         double load_s = loads->flow_count ? hop_plan_load(loads, e->places, NULL) : 0;
         e->list[i] = (struct class){e->classes.codes[i], false, load_s, load_s};
+        hop_plan_pool_add(work, e->places, load_s);
     }
     for (uint32_t k = 0; k < work->known_count; k++) {
         uint32_t at = e->classes.class_of[hop_plan_encode(&e->classes, work->known[k].place)];

@@ -55,6 +55,14 @@ enum hop_status hop_plan_stage(const struct hop_plan_options *options, const str
     return hop_schedule_finish(made, staged, diag);
 }
 
+bool hop_plan_is_same(const struct hop_placement *a, const struct hop_placement *b)
+{
+    bool same = true;
+    for (uint32_t rank = 0; rank < hop_placement_count(a) && same; rank++)
+        same = strcmp(hop_placement_device(a, rank), hop_placement_device(b, rank)) == 0;
+    return same;
+}
+
 enum hop_status hop_plan_same_placement(const struct hop_placement *from, struct hop_placement **same,
                                         struct hop_diag *diag)
 {

@@ -45,14 +45,6 @@ static void add(struct regrets *r, struct candidate candidate)
         r->list[r->count++] = candidate;
 }
 
-static bool is_same_place(const struct hop_placement *a, const struct hop_placement *b)
-{
-    bool same = true;
-    for (uint32_t rank = 0; rank < hop_placement_count(a) && same; rank++)
-        same = strcmp(hop_placement_device(a, rank), hop_placement_device(b, rank)) == 0;
-    return same;
-}
-
 static bool watch_order(const struct hop_order_progress *progress, void *further)
 {
     (void)progress;
@@ -99,7 +91,7 @@ static enum hop_status find_orders(struct regrets *r, struct hop_diag *diag)
             const struct hop_plan_rung *rung = &made->rungs[i];
             bool fresh = rung->step == steps[s] && counts(r->f, rung);
             for (uint32_t k = 0; k < count && fresh; k++)
-                fresh = !is_same_place(rung->placement, done[k]->placement);
+                fresh = !hop_plan_is_same(rung->placement, done[k]->placement);
             if (!fresh)
                 continue;
             done[count++] = rung;

@@ -215,6 +215,8 @@ bool hop_plan_take(struct hop_plan_work *work, struct hop_plan_try *try)
     bool better = try->schedule && (!isfinite(work->best_s) || try->value_s < HOP_PLAN_BETTER(work->best_s));
     work->result->nodes += try->nodes;
     work->left -= try->nodes < work->left ? try->nodes : work->left;
+    if (try->nodes)
+        hop_plan_pool_add(work, try->place, hop_min(try->value_s, try->given_s));
     if (better) {
         hop_schedule_destroy(work->best);
         work->best = try->schedule;

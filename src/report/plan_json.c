@@ -8,7 +8,7 @@
 #include "report/report.h"
 
 static const char *const steps[] = {"given", "algorithm", "order",   "placement", "after",
-                                    "both",  "ways",      "packets", "again"};
+                                    "both",  "ways",      "packets", "again",     "together"};
 
 static void put_places(struct hop_buffer *out, const char *key, const struct hop_placement *placement)
 {

@@ -360,7 +360,7 @@ static struct hop_gain *find_gain(struct search *s, const struct hop_schedule *b
 {
     struct hop_schedule *direct = NULL;
     struct hop_gain *gain = NULL;
-    if (s->status != HOP_OK || s->forced_count > 0 || count_staged(s, &s->best) == 0)
+    if (s->status != HOP_OK || s->options->no_gain || s->forced_count > 0 || count_staged(s, &s->best) == 0)
         return NULL;
     set_all(s, &s->trial, false);
     s->status = build(s, &s->trial, &direct);

@@ -28,17 +28,23 @@ static struct hop_schedule *with_ways(const struct hop_schedule *schedule, const
 }
 
 /* INFINITY: it cannot be, or not without a link above its limit. */
-static double time_of(const struct order_case *c, const struct hop_schedule *schedule, bool unclean)
+static double time_on(struct hop_network *network, const struct hop_schedule *schedule, bool unclean)
 {
     const struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS};
-    struct hop_network *network = NULL;
     struct hop_timeline *timeline = NULL;
     double time_s = INFINITY;
-    CHECK(hop_network_create(c->topology, c->options.models, &network, D));
     if (hop_simulate(network, schedule, &options, &timeline, NULL) == HOP_OK &&
         (unclean || hop_timeline_overloads(timeline, NULL, 0) == 0))
         time_s = hop_timeline_makespan_s(timeline);
     hop_timeline_destroy(timeline);
+    return time_s;
+}
+
+static double time_of(const struct order_case *c, const struct hop_schedule *schedule, bool unclean)
+{
+    struct hop_network *network = NULL;
+    CHECK(hop_network_create(c->topology, c->options.models, &network, D));
+    double time_s = time_on(network, schedule, unclean);
     hop_network_destroy(network);
     return time_s;
 }
@@ -134,6 +140,160 @@ static void ways_are_as_in_brute_force(void **state)
     }
     print_message("%u cases, copies could be staged in %u, which gains in %u\n", done, open, gained);
     assert_true(open > 0 && gained > 0);
+}
+
+/* ---- brute force over placements, too ---- */
+
+enum { JOINT_GPUS = 4, JOINT_COPIES = 4, SMALLER = 4000 };
+
+struct joint {
+    const struct order_case *c; /* on one placement */
+    struct hop_network *network;
+    uint32_t copies[COPIES_MOST], count;
+    double least_s, direct_s;
+    struct hop_schedule *best;
+};
+
+/* Every choice of ways in one order. */
+static void try_ways(void *context, const struct hop_schedule *schedule)
+{
+    struct joint *j = context;
+    uint32_t copies[COPIES_MOST];
+    for (uint32_t i = 0; i < j->count; i++) { /* named, as an order moves them */
+        copies[i] = hop_schedule_find(schedule, hop_schedule_op(j->c->schedule, j->copies[i])->name);
+        for (uint32_t k = i; k > 0 && copies[k] < copies[k - 1]; k--) {
+            uint32_t kept = copies[k];
+            copies[k] = copies[k - 1];
+            copies[k - 1] = kept;
+        }
+    }
+    for (uint32_t mask = 0; mask < 1u << j->count; mask++) {
+        struct hop_schedule *one = with_ways(schedule, copies, j->count, mask, 0);
+        double time_s = time_on(j->network, one, false);
+        j->direct_s = mask ? j->direct_s : fmin(j->direct_s, time_s);
+        if (time_s < j->least_s) {
+            j->least_s = time_s;
+            hop_schedule_destroy(j->best);
+            j->best = one;
+        } else {
+            hop_schedule_destroy(one);
+        }
+    }
+}
+
+/* All placements, orders without waits, and ways. false: too many. */
+static bool try_everything(const struct order_case *c, struct joint *j)
+{
+    uint32_t n = count_kind(c->topology, HOP_NODE_GPU), at[JOINT_GPUS], turn[JOINT_GPUS] = {0};
+    bool fits = true;
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = i;
+    for (uint32_t i = 0; i < n && fits;) { /* Heap's way, and the first one where nothing has changed places */
+        struct order_case moved;
+        order_case_move(c, at, &moved);
+        j->c = &moved;
+        j->count = copies_of(&moved, moved.schedule, j->copies);
+        fits = j->count <= JOINT_COPIES;
+        if (fits)
+            brute_each(&moved, try_ways, j);
+        hop_schedule_destroy(moved.schedule);
+        for (; i < n && turn[i] == i; i++)
+            turn[i] = 0;
+        if (i == n)
+            break;
+        uint32_t from = i % 2 ? turn[i] : 0, kept = at[i];
+        at[i] = at[from];
+        at[from] = kept;
+        turn[i]++;
+        i = 0;
+    }
+    return fits;
+}
+
+/* Sizes below those of packets, all times as much shorter; false: there are latencies, which would not be. */
+static bool make_smaller(struct order_case *c)
+{
+    struct hop_schedule *made = hop_schedule_create("smaller");
+    for (uint32_t l = 0; l < hop_topology_link_count(c->topology); l++) {
+        if (hop_topology_link(c->topology, l)->latency_s > 0) {
+            hop_schedule_destroy(made);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < hop_schedule_count(c->schedule); i++) {
+        struct hop_op op = *hop_schedule_op(c->schedule, i);
+        op.via = HOP_VIA_P2P;
+        op.packet_bytes = 0;
+        op.bytes /= SMALLER;
+        op.duration_s /= SMALLER;
+        op.at_s /= SMALLER;
+        (void)hop_schedule_add(made, &op);
+    }
+    hop_schedule_destroy(c->schedule);
+    CHECK(hop_schedule_finish(made, &c->schedule, D));
+    return true;
+}
+
+struct joint_counts {
+    unsigned done, gains, equal, denied, after; /* after: choosing ways last is worse */
+};
+
+static void check_joint(const struct order_case *c, struct joint_counts *counts)
+{
+    struct hop_schedule *ranked = NULL;
+    struct hop_placement *start = NULL;
+    struct joint j = {.least_s = INFINITY, .direct_s = INFINITY};
+    CHECK(hop_network_create(c->topology, c->options.models, &j.network, D));
+    if (hop_placement_lift(c->schedule, &ranked, &start, NULL) == HOP_OK && start && try_everything(c, &j) &&
+        isfinite(j.least_s)) {
+        struct hop_plan_result *r = plan(
+            c->topology, ranked,
+            (struct hop_plan_options){.models = c->options.models, .start = start, .no_waits = true, .threads = 1});
+        struct hop_gain *gain = NULL;
+        const struct hop_gain_options options = {.models = c->options.models};
+        const struct hop_plan_rung *last = &r->rungs[r->rung_count - 1];
+        CHECK(hop_gain_find(c->topology, rung_before_ways(r)->schedule, j.best, &options, &gain, D));
+        bool gains = j.least_s < j.direct_s * (1 - HOP_GAIN_SAME), equal = r->value_s <= j.least_s * (1 + c->near),
+             denied = gain->range.verdict != HOP_GAIN_FASTER && gain->range.verdict != HOP_GAIN_MAYBE;
+        if (r->value_s < j.least_s * (1 - c->near) || r->value_s > j.direct_s * (1 + c->near) ||
+            r->any_way_s > j.least_s * (1 + c->near))
+            fail_msg("%s: plan %.12g, least %.12g, of direct copies %.12g, bound %.12g\n%s", c->title, r->value_s,
+                     j.least_s, j.direct_s, r->any_way_s, c->text);
+        counts->done++;
+        counts->gains += gains;
+        counts->equal += gains && equal;
+        counts->denied += gains && !equal && denied;
+        counts->after += gains && equal && last->step == HOP_PLAN_TOGETHER;
+        hop_gain_destroy(gain);
+        hop_plan_result_destroy(r);
+    }
+    hop_schedule_destroy(j.best);
+    hop_network_destroy(j.network);
+    hop_schedule_destroy(ranked);
+    hop_placement_destroy(start);
+}
+
+/* No plan is better than the best of all placements, orders and ways, and most are as good. */
+static void ways_of_all_placements_are_as_in_brute_force(void **state)
+{
+    (void)state;
+    struct joint_counts counts = {0};
+    unsigned cases = soaked(400, REPEATED(60, 10));
+    for (uint64_t seed = 600000; counts.done < cases; seed++) {
+        struct order_case c;
+        order_case_make(&c, seed, CASE_ANY, 8);
+        uint32_t n = count_kind(c.topology, HOP_NODE_GPU);
+        c.options.objective = HOP_ORDER_MAKESPAN;
+        c.options.marked_count = 0;
+        if (n >= 3 && n <= JOINT_GPUS && count_kind(c.topology, HOP_NODE_HOST) && make_smaller(&c))
+            check_joint(&c, &counts);
+        order_case_finish(&c);
+    }
+    print_message(
+        "%u cases; ways gain in %u: the plan is the best in %u of them, %u of these chosen together; some model "
+        "denies it in %u\n",
+        counts.done, counts.gains, counts.equal, counts.after, counts.denied);
+    assert_true(counts.gains == 0 || 10 * (counts.equal + counts.denied) >= 9 * counts.gains);
 }
 
 /* ---- machines ---- */
@@ -302,9 +462,13 @@ static void least_regret_is_least(void **state)
 TEST_GROUP(plan_ways)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ways_are_as_in_brute_force),       cmocka_unit_test(random_ways_take_no_less_than_the_bound),
-        cmocka_unit_test(what_a_model_denies_is_not_taken), cmocka_unit_test(what_all_models_grant_is_taken),
-        cmocka_unit_test(staged_copies_get_packets),        cmocka_unit_test(least_regret_is_least),
+        cmocka_unit_test(ways_are_as_in_brute_force),
+        cmocka_unit_test(ways_of_all_placements_are_as_in_brute_force),
+        cmocka_unit_test(random_ways_take_no_less_than_the_bound),
+        cmocka_unit_test(what_a_model_denies_is_not_taken),
+        cmocka_unit_test(what_all_models_grant_is_taken),
+        cmocka_unit_test(staged_copies_get_packets),
+        cmocka_unit_test(least_regret_is_least),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
