@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory spaces: random puts and gets between any two memories of any two PEs (heap, accelerators in software, a host's space),
- * of any size and place, each byte checked against a copy that the processor keeps. With an argument: how near the packets that
+ * of any size and place, each byte checked against a copy that the processor keeps; HOPCAST_TEST_DEVICE puts a GPU's in place of
+ * one of them. With an argument: how near the packets that
  * the model chooses come to the best of all, measured.
  */
 #include <shmemx.h>
@@ -73,10 +74,10 @@ static void move(char *const *memories)
         shmem_quiet();
 }
 
-static void try_bytes(void)
+static void try_bytes(shmemx_memkind_t kind)
 {
     const shmemx_space_t spaces[] = {make(SHMEMX_MEM_ACCELERATOR, BYTES + 4096, 4e9, 3e9, 5e-6),
-                                     make(SHMEMX_MEM_ACCELERATOR, BYTES + 4096, 0, 2e9, 20e-6),
+                                     make(kind, BYTES + 4096, 0, 2e9, 20e-6),
                                      make(SHMEMX_MEM_HOST, BYTES + 4096, 0, 0, 0)};
     char *memories[MEMORIES] = {shmem_malloc(BYTES)};
     unsigned char *buffer = malloc(BYTES);
@@ -178,7 +179,10 @@ int main(int argc, char **argv)
         try_packets(400e6, 2e9, 10e-6);
         try_packets(2e9, 2e9, 50e-6);
     } else {
-        try_bytes();
+        const char *device = getenv("HOPCAST_TEST_DEVICE");
+        try_bytes(!device                    ? SHMEMX_MEM_ACCELERATOR
+                  : strcmp(device, "hip") == 0 ? SHMEMX_MEM_HIP
+                                               : SHMEMX_MEM_CUDA);
     }
     shmem_finalize();
     return wrong != 0;
