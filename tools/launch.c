@@ -36,7 +36,10 @@ static int run(int argc, char **argv)
     const struct hop_launch_options options = {
         .ranks = r.ranks, .pin = r.pin, .stop = &ranks_stop, .program = program};
     int result = TOOL_OK;
+    tool_diag.what[0] = '\0';
     tool_try(hop_launch(&options, NULL, NULL, &result, &tool_diag));
+    if (tool_diag.what[0]) /* one was killed after it took leave */
+        (void)tool_say(&tool_diag);
     return result;
 }
 

@@ -126,6 +126,19 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
     return HOP_OK;
 }
 
+static bool is_told_to_stop(const struct launch *launch)
+{
+    return launch->options->stop && *launch->options->stop;
+}
+
+/* Unless there is another reason. */
+static void lose_stopped(struct launch *launch)
+{
+    struct hop_diag stopped;
+    (void)hop_board_fail_stopped(launch->board, &stopped);
+    hop_board_lose_with(launch->board, 0, &stopped);
+}
+
 /* It ended: well, or is it a loss? */
 static void take_leave(struct launch *launch, struct child *child, int status)
 {
@@ -144,6 +157,8 @@ static void take_leave(struct launch *launch, struct child *child, int status)
     if (WIFSIGNALED(status))
         hop_board_lose_member(launch->board, child->rank, child->rank, "was killed by signal %d (%s)", WTERMSIG(status),
                               strsignal(WTERMSIG(status)));
+    else if (is_told_to_stop(launch) && !launch->options->gently)
+        lose_stopped(launch);
     else
         hop_board_lose_member(launch->board, child->rank, child->rank, "ended with exit status %d", child->result);
 }
@@ -181,11 +196,6 @@ static void watch(struct launch *launch)
     }
 }
 
-static bool is_told_to_stop(const struct launch *launch)
-{
-    return launch->options->stop && *launch->options->stop;
-}
-
 /* Passes a stop on. All must end: something is lost, or they were told to stop at once. */
 static bool must_end(struct launch *launch)
 {
@@ -211,14 +221,6 @@ static uint32_t reap(struct launch *launch)
         left += child->pid != 0;
     }
     return left;
-}
-
-/* Unless there is another reason. */
-static void lose_stopped(struct launch *launch)
-{
-    struct hop_diag stopped;
-    (void)hop_board_fail_stopped(launch->board, &stopped);
-    hop_board_lose_with(launch->board, 0, &stopped);
 }
 
 static void wait_processes(struct launch *launch, const sigset_t *child_ends)

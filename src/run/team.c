@@ -311,6 +311,16 @@ enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
     return status;
 }
 
+void hop_team_begin_again(struct hop_team *team)
+{
+    hop_regions_finish(team);
+    team->regions = NULL;
+    team->region_count = 0;
+    team->finished = false;
+    team->begun_again = true;
+    atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_PRESENT);
+}
+
 void hop_team_destroy(struct hop_team *team)
 {
     if (!team)

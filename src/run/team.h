@@ -83,6 +83,7 @@ struct hop_team {
     double crowd;                /* ranks for each processor, at least 1 */
     unsigned spins;              /* before a waiting rank gives way */
     bool failed, finished;
+    bool begun_again; /* its ranks finish, and may come again */
     bool in_barrier; /* on this machine, the one after `round` others */
     bool attends;    /* waits for messages, a barrier by them included */
     unsigned round;
@@ -172,6 +173,8 @@ enum hop_status hop_regions_borrow(struct hop_team *team, const struct hop_team 
 /* The region that has all of these bytes, plus one; 0: none has. */
 uint32_t hop_region_of(const struct hop_team *team, const char *address, uint64_t bytes);
 void hop_regions_finish(struct hop_team *team);
+/* After hop_team_finish: this rank is there again, without memory that the others reach. */
+void hop_team_begin_again(struct hop_team *team);
 
 /* ---- waiting (wait.c) ---- */
 

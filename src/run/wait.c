@@ -177,12 +177,20 @@ static void look_for_processes(struct hop_team *team, uint32_t most)
     }
 }
 
+static bool may_begin_again(const struct hop_team *team, uint32_t local)
+{
+    const struct hop_team_member *member = &team->board->members[local];
+    return team->begun_again && hop_process_lives(member->pid, member->started);
+}
+
 static void look_at_beats(struct hop_team *team, double now_s)
 {
     for (uint32_t l = 0; l < team->local_size; l++) {
         int phase = atomic_load_explicit(&team->board->members[l].phase, memory_order_acquire);
         uint32_t rank = team->rank_of[l];
         if (l == team->local || phase == HOP_MEMBER_ABSENT || (phase == HOP_MEMBER_FINISHED && all_came(team)))
+            continue;
+        if (phase == HOP_MEMBER_FINISHED && may_begin_again(team, l))
             continue;
         if (phase == HOP_MEMBER_FINISHED)
             hop_board_lose(team->board, (int)rank, "rank %u has finished, others still wait for it", rank);

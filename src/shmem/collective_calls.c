@@ -165,23 +165,32 @@ HOP_SHMEM_API(void, barrier, (int PE_start, int logPE_stride, int PE_size, long 
 
 /* ---- moving ---- */
 
+/* Anything serves here, but not in every library. */
+static void both_symmetric(const void *dest, const void *source, const char *who)
+{
+    (void)hop_shmem_at(dest, 1, (int)hop_shmem.pe, who);
+    (void)hop_shmem_at(source, 1, (int)hop_shmem.pe, who);
+}
+
 #define TEAM hop_shmem_team(team, __func__)
 #define VALID(CALL)                                                                                                    \
     {                                                                                                                  \
         if (team == SHMEM_TEAM_INVALID)                                                                                \
             return -1;                                                                                                 \
+        if (hop_shmem.debug && n > 0)                                                                                  \
+            both_symmetric(dest, source, __func__);                                                                    \
         CALL;                                                                                                          \
         return 0;                                                                                                      \
     }
 #define MOVING(TYPE, SIZE, BROADCAST, COLLECT, FCOLLECT, ALLTOALL, ALLTOALLS)                                          \
     HOP_SHMEM_API(int, BROADCAST, (shmem_team_t team, TYPE * dest, const TYPE *source, size_t n, int root))            \
-    VALID(broadcast(TEAM, dest, source, n *(SIZE), root, true, __func__))                                              \
+    VALID(broadcast(TEAM, dest, source, hop_shmem_bytes(n, SIZE), root, true, __func__))                               \
     HOP_SHMEM_API(int, COLLECT, (shmem_team_t team, TYPE * dest, const TYPE *source, size_t n))                        \
-    VALID(collect(TEAM, dest, source, n *(SIZE), __func__))                                                            \
+    VALID(collect(TEAM, dest, source, hop_shmem_bytes(n, SIZE), __func__))                                             \
     HOP_SHMEM_API(int, FCOLLECT, (shmem_team_t team, TYPE * dest, const TYPE *source, size_t n))                       \
-    VALID(exchange(TEAM, HOP_COLLECTIVE_ALLGATHER, dest, source, n *(SIZE), __func__))                                 \
+    VALID(exchange(TEAM, HOP_COLLECTIVE_ALLGATHER, dest, source, hop_shmem_bytes(n, SIZE), __func__))                  \
     HOP_SHMEM_API(int, ALLTOALL, (shmem_team_t team, TYPE * dest, const TYPE *source, size_t n))                       \
-    VALID(exchange(TEAM, HOP_COLLECTIVE_ALLTOALL, dest, source, n *(SIZE), __func__))                                  \
+    VALID(exchange(TEAM, HOP_COLLECTIVE_ALLTOALL, dest, source, hop_shmem_bytes(n, SIZE), __func__))                   \
     HOP_SHMEM_API(int, ALLTOALLS,                                                                                      \
                   (shmem_team_t team, TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n))        \
     VALID(exchange_strided(TEAM, (char *)dest, (const char *)source, dst, sst, SIZE, n, __func__))
@@ -199,13 +208,13 @@ MOVING(void, 1, broadcastmem, collectmem, fcollectmem, alltoallmem, alltoallsmem
     }
 #define OF_BITS(BITS)                                                                                                  \
     HOP_SHMEM_API(void, broadcast##BITS, (void *dest, const void *source, size_t n, int root, OF_SET))                 \
-    ON_SET(broadcast(SET, dest, source, n *(BITS / 8), root, false, __func__))                                         \
+    ON_SET(broadcast(SET, dest, source, hop_shmem_bytes(n, BITS / 8), root, false, __func__))                          \
     HOP_SHMEM_API(void, collect##BITS, (void *dest, const void *source, size_t n, OF_SET))                             \
-    ON_SET(collect(SET, dest, source, n *(BITS / 8), __func__))                                                        \
+    ON_SET(collect(SET, dest, source, hop_shmem_bytes(n, BITS / 8), __func__))                                         \
     HOP_SHMEM_API(void, fcollect##BITS, (void *dest, const void *source, size_t n, OF_SET))                            \
-    ON_SET(exchange(SET, HOP_COLLECTIVE_ALLGATHER, dest, source, n *(BITS / 8), __func__))                             \
+    ON_SET(exchange(SET, HOP_COLLECTIVE_ALLGATHER, dest, source, hop_shmem_bytes(n, BITS / 8), __func__))              \
     HOP_SHMEM_API(void, alltoall##BITS, (void *dest, const void *source, size_t n, OF_SET))                            \
-    ON_SET(exchange(SET, HOP_COLLECTIVE_ALLTOALL, dest, source, n *(BITS / 8), __func__))                              \
+    ON_SET(exchange(SET, HOP_COLLECTIVE_ALLTOALL, dest, source, hop_shmem_bytes(n, BITS / 8), __func__))               \
     HOP_SHMEM_API(void, alltoalls##BITS,                                                                               \
                   (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, OF_SET))                    \
     ON_SET(exchange_strided(SET, dest, source, dst, sst, BITS / 8, n, __func__))

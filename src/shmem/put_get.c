@@ -40,10 +40,14 @@ static inline void get(void *dest, const void *source, size_t bytes, int pe, con
         hop_shmem_far_get(dest, source, bytes, pe, who);
 }
 
-/* The last byte that n blocks of so many bytes touch, a step apart. */
-static size_t extent(ptrdiff_t step, size_t block, size_t n)
+/* How many bytes n blocks lie across, a step apart; SIZE_MAX, which nothing has: too many. */
+static size_t extent(ptrdiff_t step, size_t block, size_t n, const char *who)
 {
-    return n ? (n - 1) * (size_t)step + block : 0;
+    size_t across;
+    if (n > 1 && step < 1)
+        hop_shmem_die(who, "the stride is %td bytes\n1 element or more", step);
+    bool fits = n > 0 && !__builtin_mul_overflow(n - 1, (size_t)step, &across);
+    return n == 0 ? 0 : fits && !__builtin_add_overflow(across, block, &across) ? across : SIZE_MAX;
 }
 
 /* Blocks, each so many bytes; steps between their beginnings in bytes, which are positive. */
@@ -62,7 +66,7 @@ static inline bool is_in_space(const void *symmetric, const void *local)
 static void put_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    char *to = is_in_space(dest, source) ? NULL : hop_shmem_at(dest, extent(dst, block, n), pe, who);
+    char *to = is_in_space(dest, source) ? NULL : hop_shmem_at(dest, extent(dst, block, n, who), pe, who);
     if (to)
         blocks(to, source, dst, sst, block, n);
     for (size_t i = 0; !to && i < n; i++)
@@ -72,7 +76,7 @@ static void put_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t 
 static void get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    const char *from = is_in_space(source, dest) ? NULL : hop_shmem_at(source, extent(sst, block, n), pe, who);
+    const char *from = is_in_space(source, dest) ? NULL : hop_shmem_at(source, extent(sst, block, n, who), pe, who);
     if (from)
         blocks(dest, from, dst, sst, block, n);
     for (size_t i = 0; !from && i < n; i++)
@@ -83,13 +87,14 @@ static void get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t 
 static void put_signal(void *dest, const void *source, size_t bytes, uint64_t *at, uint64_t signal, int op, int pe,
                        const char *who)
 {
+    if (op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD)
+        hop_shmem_die(who, "%d is no operation of signals\nSHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", op);
+    (void)hop_shmem_at(at, sizeof *at, pe, who);
     put(dest, source, bytes, pe, who);
     if (op == SHMEM_SIGNAL_SET)
         pshmem_signal_set(at, signal, pe);
-    else if (op == SHMEM_SIGNAL_ADD)
-        pshmem_signal_add(at, signal, pe);
     else
-        hop_shmem_die(who, "%d is no operation of signals\nSHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", op);
+        pshmem_signal_add(at, signal, pe);
 }
 
 /* ---- the interface: of each function one on the default context and one on any ---- */
@@ -107,16 +112,20 @@ static void put_signal(void *dest, const void *source, size_t bytes, uint64_t *a
 #define UNPACK(...) __VA_ARGS__
 
 #define CONTIGUOUS(TYPE, BYTES, PUT, GET)                                                                              \
-    ON_BOTH(void, PUT, (TYPE * dest, const TYPE *source, size_t n), put(dest, source, n *(BYTES), pe, __func__))       \
-    ON_BOTH(void, PUT##_nbi, (TYPE * dest, const TYPE *source, size_t n), put(dest, source, n *(BYTES), pe, __func__)) \
-    ON_BOTH(void, GET, (TYPE * dest, const TYPE *source, size_t n), get(dest, source, n *(BYTES), pe, __func__))       \
-    ON_BOTH(void, GET##_nbi, (TYPE * dest, const TYPE *source, size_t n), get(dest, source, n *(BYTES), pe, __func__)) \
+    ON_BOTH(void, PUT, (TYPE * dest, const TYPE *source, size_t n),                                                    \
+            put(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
+    ON_BOTH(void, PUT##_nbi, (TYPE * dest, const TYPE *source, size_t n),                                              \
+            put(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
+    ON_BOTH(void, GET, (TYPE * dest, const TYPE *source, size_t n),                                                    \
+            get(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
+    ON_BOTH(void, GET##_nbi, (TYPE * dest, const TYPE *source, size_t n),                                              \
+            get(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
     ON_BOTH(void, PUT##_signal,                                                                                        \
             (TYPE * dest, const TYPE *source, size_t n, uint64_t *sig_addr, uint64_t signal, int sig_op),              \
-            put_signal(dest, source, n *(BYTES), sig_addr, signal, sig_op, pe, __func__))                              \
+            put_signal(dest, source, hop_shmem_bytes(n, BYTES), sig_addr, signal, sig_op, pe, __func__))               \
     ON_BOTH(void, PUT##_signal_nbi,                                                                                    \
             (TYPE * dest, const TYPE *source, size_t n, uint64_t *sig_addr, uint64_t signal, int sig_op),              \
-            put_signal(dest, source, n *(BYTES), sig_addr, signal, sig_op, pe, __func__))
+            put_signal(dest, source, hop_shmem_bytes(n, BYTES), sig_addr, signal, sig_op, pe, __func__))
 #define STRIDES (ptrdiff_t)(size) * dst, (ptrdiff_t)(size) * sst
 #define STRIDED(TYPE, BYTES, IPUT, IGET, IBPUT, IBGET)                                                                 \
     ON_BOTH(void, IPUT, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                     \

@@ -6,31 +6,22 @@
  *     mpirun              a group of Open MPI or MPICH
  *     neither             one PE
  *
- * A program may begin again after its end: the team of before stays until then, and by its memory PE 0 tells the session of
- * the next one.
+ * A program may begin again after its end: the team stays until then, and is used again.
  */
 #include "shmem/spaces.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static struct {
     uint32_t begun; /* init calls without their finalize */
-    uint32_t times; /* that the world was made */
     int level;
-    bool leaves, watched;
+    bool leaves;
+    pid_t pid; /* of the PE, not of a process that it forked; 0: it has not begun yet */
     struct hop_group *group;
     struct hop_team *before; /* of the world that has ended */
-    struct hop_shmem_next *next[2]; /* PE 0's, of this world and the one before */
 } startup;
-
-/* Where PE 0 leaves the name of the next session. */
-struct hop_shmem_next {
-    atomic_uint ready;
-    char session[HOP_SESSION_SIZE];
-};
 
 /* ---- meeting ---- */
 
@@ -38,24 +29,6 @@ static enum hop_status join_session(const char *session, uint32_t rank, struct h
 {
     const struct hop_team_options options = {.timeout_s = INFINITY}; /* PEs may compute for as long as they like */
     return hop_team_join(session, rank, &options, &hop_shmem.team, diag);
-}
-
-/* The second time and later. */
-static enum hop_status join_again(struct hop_diag *diag)
-{
-    struct hop_shmem_next *next = startup.next[0];
-    struct hop_team_wait wait = {0};
-    uint32_t rank = hop_team_rank(startup.before);
-    if (rank == 0) {
-        HOP_CHECK(hop_session_create(hop_team_size(startup.before), next->session, diag));
-        atomic_store_explicit(&next->ready, 1, memory_order_release);
-    }
-    while (!atomic_load_explicit(&next->ready, memory_order_acquire))
-        (void)usleep(wait.turns++ < 100 ? 100 : 1000);
-    enum hop_status status = join_session(next->session, rank, diag);
-    hop_team_destroy(startup.before);
-    startup.before = NULL;
-    return status;
 }
 
 static enum hop_status join_alone(struct hop_diag *diag)
@@ -81,19 +54,19 @@ static enum hop_status join_group(struct hop_diag *diag)
 static enum hop_status join(struct hop_diag *diag)
 {
     const char *session = getenv(HOP_LAUNCH_SESSION), *rank = getenv(HOP_LAUNCH_RANK);
+    hop_shmem.team = startup.before;
     if (startup.before)
-        return join_again(diag);
-    if (session && rank)
-        return join_session(session, (uint32_t)strtoul(rank, NULL, 10), diag);
-    return join_group(diag);
-}
-
-static void make_next(void)
-{
-    void *own;
-    HOP_SHMEM_NEED("shmem_init", hop_team_allocate(hop_shmem.team, sizeof **startup.next, &own, &diag_));
-    const struct hop_region *region = &hop_shmem.team->regions[hop_shmem.team->region_count - 1];
-    startup.next[0] = (struct hop_shmem_next *)hop_region_part(region, hop_shmem.team->local_of[0]);
+        hop_team_begin_again(startup.before);
+    startup.before = NULL;
+    if (hop_shmem.team)
+        return HOP_OK;
+    if (!session || !rank)
+        return join_group(diag);
+    enum hop_status status = join_session(session, (uint32_t)strtoul(rank, NULL, 10), diag);
+    /* A program that this one starts is not this PE. */
+    (void)unsetenv(HOP_LAUNCH_SESSION);
+    (void)unsetenv(HOP_LAUNCH_RANK);
+    return status;
 }
 
 /* ---- parting ---- */
@@ -116,7 +89,7 @@ static void at_exit(int status, void *context)
 {
     struct hop_diag diag;
     (void)context;
-    if (startup.leaves)
+    if (startup.leaves || getpid() != startup.pid)
         return;
     if (startup.begun > 0 && status != 0) {
         (void)hop_fail(&diag, HOP_ERR_LOST, "PE %u ended with exit status %d before shmem_finalize", hop_shmem.pe,
@@ -164,10 +137,9 @@ HOP_SHMEM_API(int, init_thread, (int requested, int *provided))
     hop_shmem.pes = hop_team_size(hop_shmem.team);
     hop_shmem.debug = getenv("SHMEM_DEBUG") != NULL;
     hop_shmem.explains = getenv("SHMEMX_EXPLAIN") != NULL;
-    if (!startup.watched)
+    if (!startup.pid)
         (void)on_exit(at_exit, NULL);
-    startup.watched = true;
-    make_next();
+    startup.pid = getpid();
     hop_shmem_heap_create();
     hop_shmem_data_create();
     hop_shmem_teams_create();

@@ -143,11 +143,12 @@ struct shmem_internal_team *hop_shmem_set(int start, int log_stride, int size, c
         hop_shmem_die(who, "the library is not initialised\nshmem_init before");
     bool strides = log_stride >= 0 && log_stride < 31 && start >= 0 && size >= 1;
     if (!strides || (int64_t)start + ((int64_t)(size - 1) << log_stride) >= (int64_t)hop_shmem.pes)
-        hop_shmem_die(who, "%d PEs from %d on, a stride of 2^%d apart, are not among the %u", size, start, log_stride,
-                      hop_shmem.pes);
+        hop_shmem_die(who, "%d PEs from %d on, a stride of 2^%d apart, are not among the %u\nPEs that there are", size,
+                      start, log_stride, hop_shmem.pes);
     uint32_t place = place_of(start, 1 << log_stride, (uint32_t)size, (int)hop_shmem.pe);
     if (place == UINT32_MAX)
-        hop_shmem_die(who, "this PE is not one of %d from %d on, a stride of 2^%d apart", size, start, log_stride);
+        hop_shmem_die(who, "this PE is not one of %d from %d on, a stride of 2^%d apart\na call of these alone", size,
+                      start, log_stride);
     if ((uint32_t)size == hop_shmem.pes)
         return &all.world;
     (void)pthread_mutex_lock(&all.lock);
@@ -173,6 +174,27 @@ struct shmem_internal_team *hop_shmem_set(int start, int log_stride, int size, c
 
 /* ---- handles ---- */
 
+/* What SHMEM_DEBUG asks. */
+static bool is_team(const struct shmem_internal_team *team)
+{
+    (void)pthread_mutex_lock(&all.lock);
+    const struct shmem_internal_team *known = all.teams;
+    while (known && known != team)
+        known = known->next;
+    (void)pthread_mutex_unlock(&all.lock);
+    return known != NULL;
+}
+
+static bool is_context(const struct shmem_internal_ctx *ctx)
+{
+    (void)pthread_mutex_lock(&all.lock);
+    const struct shmem_internal_ctx *known = all.contexts;
+    while (known && known != ctx)
+        known = known->next;
+    (void)pthread_mutex_unlock(&all.lock);
+    return known != NULL;
+}
+
 struct shmem_internal_team *hop_shmem_team(shmem_team_t team, const char *who)
 {
     if (!hop_shmem.pes)
@@ -181,13 +203,8 @@ struct shmem_internal_team *hop_shmem_team(shmem_team_t team, const char *who)
         return &all.world;
     if (team == SHMEM_TEAM_SHARED)
         return &all.shared;
-    if (hop_shmem.debug) {
-        const struct shmem_internal_team *known = all.teams;
-        while (known && known != team)
-            known = known->next;
-        if (!known)
-            hop_shmem_die(who, "%p is no team\nwhat shmem_team_split_strided gave, and was not destroyed", (void *)team);
-    }
+    if (hop_shmem.debug && team != SHMEM_TEAM_INVALID && !is_team(team))
+        hop_shmem_die(who, "%p is no team\nwhat shmem_team_split_strided gave, and was not destroyed", (void *)team);
     if (team == SHMEM_TEAM_INVALID)
         hop_shmem_die(who, "the team is SHMEM_TEAM_INVALID\na team that this PE is in");
     return team;
@@ -196,7 +213,9 @@ struct shmem_internal_team *hop_shmem_team(shmem_team_t team, const char *who)
 int hop_shmem_ctx_pe(shmem_ctx_t ctx, int pe, const char *who)
 {
     if (ctx == SHMEM_CTX_INVALID)
-        hop_shmem_die(who, "the context is SHMEM_CTX_INVALID");
+        hop_shmem_die(who, "the context is SHMEM_CTX_INVALID\na context that shmem_ctx_create gave");
+    if (hop_shmem.debug && !is_context(ctx))
+        hop_shmem_die(who, "%p is no context\nwhat shmem_ctx_create gave, and was not destroyed", (void *)ctx);
     if ((uint32_t)pe >= ctx->team->size)
         hop_shmem_die(who, "the context's team has no PE %d\n0 to %u", pe, ctx->team->size - 1);
     return hop_shmem_team_pe(ctx->team, (uint32_t)pe);
@@ -364,7 +383,7 @@ HOP_SHMEM_API(void, team_destroy, (shmem_team_t team))
         return;
     struct shmem_internal_team *gone = hop_shmem_team(team, __func__);
     if (gone == &all.world || gone == &all.shared)
-        hop_shmem_die(__func__, "teams of the library's own stay until the end");
+        hop_shmem_die(__func__, "SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED stay until the end\na team that was split off");
     drop_contexts(gone, NULL);
     (void)pthread_mutex_lock(&all.lock);
     struct shmem_internal_team **at = &all.teams;

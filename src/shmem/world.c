@@ -7,15 +7,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
+enum { POLLS = 32 }; /* in vain, before others have the processor */
+
 struct hop_shmem_world hop_shmem = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
-/* The launcher says what it hears of a loss. */
+/* The launcher says what it hears of a loss, and that it stops all. */
 static _Noreturn void end(const struct hop_diag *diag)
 {
-    bool tells = hop_shmem.alone || !hop_shmem.team || hop_team_lost(hop_shmem.team) < 0;
-    if (hop_shmem.team && hop_team_lost(hop_shmem.team) < 0)
+    bool first = hop_shmem.team && hop_team_lost(hop_shmem.team) < 0;
+    if (first)
         hop_team_abort(hop_shmem.team, diag);
-    if (tells && hop_shmem.alone)
+    if ((first && hop_shmem.alone) || (!hop_shmem.team && diag->status != HOP_ERR_STOPPED))
         (void)fprintf(stderr, "hopcast-shmem: %s%s%s\n", diag->what, diag->expected[0] ? "; expected: " : "",
                       diag->expected);
     (void)fflush(NULL);
@@ -64,4 +66,15 @@ void hop_shmem_turn(struct hop_shmem_wait *wait)
     (void)pthread_mutex_unlock(&hop_shmem.turn);
     if (!goes_on)
         hop_shmem_fail("waiting", &diag);
+}
+
+/* Nothing is looked after here: the launcher ends who notices nothing. */
+void hop_shmem_polled(bool holds)
+{
+    static _Thread_local unsigned in_vain;
+    in_vain = holds ? 0 : in_vain + 1;
+    if (in_vain == POLLS) {
+        in_vain = 0;
+        (void)sched_yield();
+    }
 }

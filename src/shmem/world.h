@@ -95,6 +95,12 @@ static inline int hop_shmem_on(shmem_ctx_t ctx, int pe, const char *who)
 
 /* ---- addresses (address.c) ---- */
 
+/* SIZE_MAX, which nothing has: they are too many. */
+static inline size_t hop_shmem_bytes(size_t elements, size_t size)
+{
+    return elements > SIZE_MAX / size ? SIZE_MAX : elements * size;
+}
+
 /* NULL: it is not symmetric; *there: of this PE, *which: segment. */
 const struct hop_shmem_segment *hop_shmem_segment_of(const void *address, size_t bytes);
 /* Ends the program unless it finds the address, in the segment of data say. */
@@ -125,6 +131,8 @@ struct hop_shmem_wait {
 };
 /* One turn of a wait for what another PE does; ends this one where another is lost. */
 void hop_shmem_turn(struct hop_shmem_wait *wait);
+/* The program asked for what another PE does, and does so again where that was in vain. */
+void hop_shmem_polled(bool holds);
 
 /* ---- plans (plans.c): the schedules of collectives, made when they are first used ---- */
 
