@@ -18,6 +18,7 @@ enum { WIDTH_MOST = 1 << 14, WIDENINGS = 16, WHOLE_SAMPLES = 6, IMPROVE_LEAST = 
 #define NOISE 0.5
 #define QUOTIENT_PRESS 16
 #define HEAT 3e-3
+#define HEAT_LONG 1e-2 /* what has time to cool may begin hotter */
 #define COOL 1e-4
 
 struct search {
@@ -206,7 +207,7 @@ static enum hop_status improve_best(struct search *s, uint32_t round, uint64_t s
     uint64_t most = nodes_left(s), nodes = spent > IMPROVE_LEAST ? spent : IMPROVE_LEAST;
     struct hop_improve_options options = {.seed = seed_of(s, round, 1),
                                           .enough = s->enough,
-                                          .heat = HEAT,
+                                          .heat = most < IMPROVE_LEAST ? HEAT : HEAT_LONG,
                                           .cool = COOL,
                                           .max_nodes = nodes < most ? nodes : most,
                                           .no_waits = s->options->no_waits,
