@@ -359,7 +359,8 @@ static enum hop_status gather(struct joint *j, struct hop_diag *diag)
         w->result->searched += l->looked_at;
         w->left -= l->nodes < w->left ? l->nodes : w->left;
         l->nodes = l->looked_at = 0;
-        hop_plan_pool_add(w, l->best.place, l->best.value_s);
+        if (isfinite(l->best.value_s))
+            hop_plan_pool_add(w, l->best.place, l->best.value_s);
         if (!best || l->best.value_s < best->best.value_s)
             best = l;
     }
