@@ -74,16 +74,11 @@ static void steps_of(const struct move *m, enum hop_shmem_step *first, enum hop_
     *second = m->puts ? HOP_SHMEM_SERVED_WRITE : m->here ? HOP_SHMEM_WRITE : HOP_SHMEM_COPY;
 }
 
-/* A slot is the most that a packet can be. */
 static void choose(const struct move *m, shmemx_choice_t *choice)
 {
     enum hop_shmem_step first, second;
     steps_of(m, &first, &second);
     hop_shmem_choose(m->there, first, second, m->bytes, choice);
-    if ((choice->packet_bytes == 0 ? m->bytes : choice->packet_bytes) > HOP_SHMEM_SLOT_BYTES) {
-        choice->packet_bytes = HOP_SHMEM_SLOT_BYTES;
-        choice->overlaps = 1;
-    }
 }
 
 static size_t packet_at(const struct move *m, size_t packet, uint64_t number)

@@ -205,23 +205,29 @@ void hop_shmem_profile(hop_shmem_space *space, bool again)
 
 /* ---- choosing ---- */
 
+/* A slot is the most that a packet can be; 0: whole. */
+static size_t in_slot(size_t packet_bytes, size_t bytes)
+{
+    size_t most = packet_bytes && packet_bytes < HOP_SHMEM_SLOT_BYTES ? packet_bytes : HOP_SHMEM_SLOT_BYTES;
+    return most < bytes ? most : 0;
+}
+
 void hop_shmem_choose(hop_shmem_space *space, enum hop_shmem_step first, enum hop_shmem_step second, size_t bytes,
                       shmemx_choice_t *choice)
 {
     const struct hop_stage both[] = {space->profile->stages[first], space->profile->stages[second]};
     const struct hop_stages steps = {both, HOP_COUNT(both)};
     struct hop_stages_choice made;
-    bool whole = space->forced == 0 || space->forced >= bytes;
     *choice = (shmemx_choice_t){0};
     if (space->forced != SIZE_MAX) {
-        choice->packet_bytes = whole ? 0 : space->forced;
-        choice->overlaps = !whole;
+        choice->packet_bytes = in_slot(space->forced, bytes);
+        choice->overlaps = space->forced != 0 && choice->packet_bytes != 0;
         choice->predicted_s = hop_stages_time_s(&steps, choice->overlaps ? 1 : 0, bytes, choice->packet_bytes);
         (void)snprintf(choice->reason, sizeof choice->reason, "shmemx_set_packet says so");
         return;
     }
     HOP_SHMEM_NEED("choosing packets", hop_stages_choose(&steps, bytes, NULL, &made, &diag_));
-    choice->packet_bytes = made.best.packet_bytes;
+    choice->packet_bytes = in_slot(made.best.packet_bytes, bytes);
     choice->overlaps = made.best.overlap != 0;
     choice->predicted_s = made.best.time_s;
     (void)snprintf(choice->reason, sizeof choice->reason, "%s", made.reason);
