@@ -70,6 +70,9 @@ typedef struct {
 int shmemx_explain(int is_put, const void *symmetric, const void *local, size_t bytes, int pe, shmemx_choice_t *choice);
 /* Measures the steps of a space anew, and stores them; all PEs call it. */
 void shmemx_tune(shmemx_space_t space);
+/* What was measured, as a table of steps (docs/stages.md): copy by the processor; read and write by the own device;
+ * served-read and served-write by another PE's. The caller frees it; NULL: it is a space of the host. */
+char *shmemx_profile(shmemx_space_t space);
 /* From here on all transfers of a space go in such packets, until it is said again with SIZE_MAX: as the model says.
  * 0: whole, or, beyond 8 MiB, which is the most of a packet, in parts of that size that follow each other. */
 void shmemx_set_packet(shmemx_space_t space, size_t packet_bytes);

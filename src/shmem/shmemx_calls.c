@@ -119,6 +119,15 @@ void shmemx_tune(shmemx_space_t space)
         hop_shmem_profile(of, true);
 }
 
+char *shmemx_profile(shmemx_space_t space)
+{
+    const hop_shmem_space *of = space_of(space, __func__);
+    char *text = of->profile ? hop_stages_to_text(of->profile) : NULL;
+    if (of->profile && !text)
+        hop_shmem_die(__func__, "out of memory");
+    return text;
+}
+
 void shmemx_set_packet(shmemx_space_t space, size_t packet_bytes)
 {
     space_of(space, __func__)->forced = packet_bytes;
