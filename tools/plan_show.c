@@ -144,9 +144,11 @@ static void print_bounds(FILE *out, const struct hop_plan_result *result)
         fprintf(out, "bound: no plan%s%s takes less than %s\n", copies_of(&result->ways),
                 result->algorithm_count > 1 ? " of the algorithms planned" : "", SECONDS(result->bound_s));
     if (result->any_way_s > 0)
-        fprintf(out,
-                "bound: no plan takes less than %s, whichever way its copies go: this one is at most %.3g times that\n",
-                SECONDS(result->any_way_s), result->value_s / result->any_way_s);
+        fprintf(
+            out,
+            "bound: no plan takes less than %s, whichever way its copies go%s: this one is at most %.3g times that\n",
+            SECONDS(result->any_way_s), result->algorithm_count > 1 ? " and by any algorithm" : "",
+            result->value_s / result->any_way_s);
 }
 
 static void print_search(FILE *out, const struct hop_plan_result *result)

@@ -312,6 +312,7 @@ struct hop_plan_further {
     struct hop_plan_call *call;
     const struct hop_topology *topology;
     const struct hop_schedule *exchange; /* between ranks, of the plan's algorithm */
+    const struct hop_collective_options *collective; /* whose algorithm was chosen; NULL: there was nothing to choose */
     const struct hop_plan_options *options;
     struct hop_plan_made *made;
     const char *phase;

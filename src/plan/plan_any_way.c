@@ -2,8 +2,11 @@
 /*
  * A bound that holds whichever way copies go. Directly or through host memory, what a rank sends leaves its device, and
  * what it is sent arrives there: of everything that a device could send to any other one or to its host memory, no byte
- * takes less of its engine, or of a link that all of it needs, than the least of these.
+ * takes less of its engine, or of a link that all of it needs, than the least of these. Of a collective whose algorithm is
+ * chosen, each rank has to send what others need of it and to be sent what it needs of others, whatever the algorithm, and
+ * all together so many bytes.
  */
+#include "hopcast/collective.h"
 #include "order/problem.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
@@ -101,15 +104,42 @@ static void add_bytes(const struct hop_schedule *exchange, bool sends, double *b
     }
 }
 
-/* Who has most to move gets the fastest device, who has second most the second fastest; or each has its own. */
-static double least_of(double *bytes, uint32_t ranks, double *per_byte_s, uint32_t devices)
+enum { ELEMENT_MOST = 16 }; /* bytes; parts differ by one element */
+
+/* What each rank sends (or is sent) at least, by any algorithm whose ranks send to each other; returns what all do. Cut off
+ * from the others, a rank sends what they need of it. Of an allreduce, for whichever rank has a sum first each other one has
+ * sent an element once, and each other one is still to be sent it: 2 (p - 1) times in all. */
+static double least_bytes(const struct hop_collective_options *c, uint32_t ranks, bool sends, double *bytes)
 {
-    double least_s = 0;
+    double n = (double)c->bytes, others = ranks - 1.0, low = hop_max(0, n / ranks - ELEMENT_MOST),
+           rest = hop_max(0, n - n / ranks - ELEMENT_MOST);
+    const struct {
+        double send, root_sends, receive, root_receives, total;
+    } least[HOP_COLLECTIVE_COUNT] = {[HOP_COLLECTIVE_ALLREDUCE] = {n, n, n, n, 2 * others * n},
+                                     [HOP_COLLECTIVE_ALLGATHER] = {n, n, others * n, others * n, others * ranks * n},
+                                     [HOP_COLLECTIVE_REDUCE_SCATTER] = {rest, rest, low, low, others * n},
+                                     [HOP_COLLECTIVE_ALLTOALL] = {rest, rest, others * low, others * low, ranks * rest},
+                                     [HOP_COLLECTIVE_BROADCAST] = {0, n, n, 0, others * n},
+                                     [HOP_COLLECTIVE_REDUCE] = {n, 0, 0, n, others * n},
+                                     [HOP_COLLECTIVE_GATHER] = {n, 0, 0, others * n, others * n},
+                                     [HOP_COLLECTIVE_SCATTER] = {0, rest, low, 0, rest}},
+      *of = &least[c->kind];
+    for (uint32_t r = 0; r < ranks; r++)
+        bytes[r] = r == c->root ? (sends ? of->root_sends : of->root_receives) : (sends ? of->send : of->receive);
+    return of->total;
+}
+
+/* Who has most to move gets the fastest device, who has second most the second fastest; or each has its own. */
+static double least_of(double *bytes, uint32_t ranks, double total, double *per_byte_s, uint32_t devices)
+{
+    double least_s = 0, per_second = 0; /* of the fastest devices together */
     qsort(bytes, ranks, sizeof *bytes, hop_ascending_double);
     qsort(per_byte_s, devices, sizeof *per_byte_s, hop_ascending_double);
-    for (uint32_t r = 0; r < ranks && r < devices; r++)
+    for (uint32_t r = 0; r < ranks && r < devices; r++) {
         least_s = hop_max(least_s, bytes[ranks - 1 - r] * per_byte_s[r]);
-    return least_s;
+        per_second += 1 / per_byte_s[r];
+    }
+    return total > 0 ? hop_max(least_s, total / per_second) : least_s;
 }
 
 enum hop_status hop_plan_any_way(struct hop_plan_further *f, double *least_s, struct hop_diag *diag)
@@ -131,10 +161,14 @@ enum hop_status hop_plan_any_way(struct hop_plan_further *f, double *least_s, st
     for (unsigned sends = 0; sends < 2 && status == HOP_OK; sends++) {
         p.sends = sends;
         memset(bytes, 0, ranks * sizeof *bytes);
-        add_bytes(f->exchange, sends, bytes);
+        double total = 0;
+        if (f->collective)
+            total = least_bytes(f->collective, ranks, sends, bytes);
+        else
+            add_bytes(f->exchange, sends, bytes);
         status = find_ports(&p, f->options, diag);
         if (status == HOP_OK)
-            *least_s = hop_max(*least_s, least_of(bytes, ranks, p.per_byte_s, p.count));
+            *least_s = hop_max(*least_s, least_of(bytes, ranks, total, p.per_byte_s, p.count));
     }
     free(p.devices);
     free(p.first);

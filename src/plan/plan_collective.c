@@ -278,6 +278,7 @@ static enum hop_status go_further(struct chooser *c, const struct hop_plan_optio
     struct hop_plan_further further = {.call = &c->call,
                                        .topology = c->topology,
                                        .exchange = exchange,
+                                       .collective = c->best->algorithm_count > 1 ? &c->collective : NULL,
                                        .options = whole,
                                        .made = (struct hop_plan_made *)c->best,
                                        .begun_s = c->begun_s};

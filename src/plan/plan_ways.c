@@ -197,7 +197,7 @@ static enum hop_status go_through(struct hop_plan_further *f, struct hop_network
     uint32_t direct = r->rung_count - 1;
     bool staged = f->options->way == HOP_PLAN_STAGED;
     enum hop_status status = take_base(f, &base, diag);
-    if (status == HOP_OK && r->algorithm_count <= 1) /* else another algorithm might be better yet */
+    if (status == HOP_OK)
         status = hop_plan_any_way(f, &r->any_way_s, diag);
     if (status == HOP_OK && !staged)
         status = choose(f, network, base, false, &mixed, diag);

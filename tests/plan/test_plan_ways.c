@@ -4,6 +4,7 @@
  * said of it. And plans of least regret.
  */
 #include "oracle/brute_order.h"
+#include "plan/plan.h"
 #include "plan/plan_test.h"
 
 /* ---- brute force ---- */
@@ -296,6 +297,75 @@ static void ways_of_all_placements_are_as_in_brute_force(void **state)
     assert_true(counts.gains == 0 || 10 * (counts.equal + counts.denied) >= 9 * counts.gains);
 }
 
+/* ---- bounds of collectives ---- */
+
+static void check_algorithms(struct hop_network *network, const struct hop_collective_options *collective,
+                             const char *const *devices, uint32_t ranks, double least_s, unsigned *near)
+{
+    const char *name, *summary;
+    bool levels;
+    for (size_t a = 0; hop_collective_algorithm(collective->kind, a, &name, &summary, &levels); a++) {
+        struct hop_collective_options one = *collective;
+        struct hop_schedule *schedule;
+        const struct hop_ranks all = {devices, ranks};
+        one.algorithm = name;
+        if (hop_make_collective(&all, &one, &schedule, NULL) != HOP_OK)
+            continue; /* it needs a power of 2, say */
+        double time_s = time_on(network, schedule, false);
+        if (time_s < least_s * (1 - 1e-9))
+            fail_msg("%s by %s of %u ranks: %g, bound %g", hop_collective_name(one.kind), name, ranks, time_s, least_s);
+        *near += time_s < 2 * least_s;
+        hop_schedule_destroy(schedule);
+    }
+}
+
+/* Whatever the algorithm and wherever ranks are. */
+static void no_algorithm_takes_less_than_the_bound(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"t1", "t2", "helios"};
+    unsigned near = 0;
+    for (unsigned m = 0; m < 3; m++) {
+        struct hop_topology *topology = NULL;
+        struct hop_network *network = NULL;
+        CHECK(hop_topology_load(machines[m], &topology, D));
+        CHECK(hop_network_create(topology, NULL, &network, D));
+        for (uint32_t kind = 0, ranks; kind < HOP_COLLECTIVE_COUNT; kind++) {
+            const char *devices[8];
+            uint32_t at[8], count = 0;
+            for (uint32_t n = 0; n < hop_topology_node_count(topology) && count < 8; n++)
+                if (hop_topology_node(topology, n)->kind == HOP_NODE_GPU)
+                    at[count++] = n;
+            ranks = 2 + random_below(count - 1);
+            for (uint32_t r = 0; r < ranks; r++) {
+                uint32_t other = r + random_below(count - r), kept = at[other];
+                at[other] = at[r];
+                at[r] = kept;
+                devices[r] = hop_topology_node(topology, kept)->name;
+            }
+            const struct hop_collective_options collective = {
+                .kind = (enum hop_collective_kind)kind, .bytes = 4 * (1 + random_below(1 << 18)), .type = HOP_TYPE_F32};
+            const struct hop_ranks all = {devices, ranks};
+            const struct hop_plan_options options = {.size = sizeof options};
+            struct hop_schedule *made, *ranked;
+            struct hop_placement *start;
+            double least_s;
+            CHECK(hop_make_collective(&all, &collective, &made, D));
+            CHECK(hop_placement_lift(made, &ranked, &start, D));
+            struct hop_plan_further further = {
+                .topology = topology, .exchange = ranked, .collective = &collective, .options = &options};
+            CHECK(hop_plan_any_way(&further, &least_s, D));
+            check_algorithms(network, &collective, devices, ranks, least_s, &near);
+            hop_placement_destroy(start);
+            hop_schedule_destroy(ranked);
+            hop_schedule_destroy(made);
+        }
+        hop_network_destroy(network);
+        hop_topology_destroy(topology);
+    }
+    assert_true(near > 0);
+}
+
 /* ---- machines ---- */
 
 static void random_ways_take_no_less_than_the_bound(void **state)
@@ -464,6 +534,7 @@ TEST_GROUP(plan_ways)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ways_are_as_in_brute_force),
         cmocka_unit_test(ways_of_all_placements_are_as_in_brute_force),
+        cmocka_unit_test(no_algorithm_takes_less_than_the_bound),
         cmocka_unit_test(random_ways_take_no_less_than_the_bound),
         cmocka_unit_test(what_a_model_denies_is_not_taken),
         cmocka_unit_test(what_all_models_grant_is_taken),
