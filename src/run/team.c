@@ -53,7 +53,7 @@ static void count_crowd(struct hop_team *team)
 {
     bool each_has_one;
     team->crowd = hop_team_crowd(team->local_size, &each_has_one);
-    team->spins = each_has_one ? SPINS : SPINS_CROWDED;
+    team->spins = each_has_one && !team->group ? SPINS : SPINS_CROWDED; /* the group's threads have work, too */
     team->looked_at = team->local;
 }
 

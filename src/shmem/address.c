@@ -13,6 +13,17 @@ const struct hop_shmem_segment *hop_shmem_segment_of(const void *address, size_t
     return NULL;
 }
 
+char **hop_shmem_parts(const struct hop_region *region)
+{
+    const struct hop_team *team = hop_shmem.team;
+    char **parts = calloc(team->size, sizeof *parts);
+    if (!parts)
+        hop_shmem_die("shmem_init", "out of memory");
+    for (uint32_t local = 0; local < team->local_size; local++)
+        parts[team->rank_of[local]] = hop_region_part(region, local);
+    return parts;
+}
+
 char *hop_shmem_seek(const void *address, size_t bytes, int pe, const char *who)
 {
     if (!hop_shmem.pes)
@@ -44,7 +55,7 @@ HOP_SHMEM_API(void *, ptr, (const void *dest, int pe))
 
 HOP_SHMEM_API(int, addr_accessible, (const void *addr, int pe))
 {
-    return find(addr, pe) != NULL;
+    return (uint32_t)pe < hop_shmem.pes && hop_shmem_segment_of(addr, 1) != NULL;
 }
 
 HOP_SHMEM_API(int, pe_accessible, (int pe))

@@ -78,10 +78,8 @@ void hop_shmem_data_create(void)
     data.shared = true;
     if (hop_region_add(hop_shmem.team, &memory, (char *)data.begin, bytes, &diag) != HOP_OK)
         hop_shmem_fail("shmem_init", &diag);
-    *segment = (struct hop_shmem_segment){data.begin, bytes, calloc(hop_shmem.pes, sizeof *segment->here)};
     const struct hop_region *region = &hop_shmem.team->regions[hop_shmem.team->region_count - 1];
-    for (uint32_t pe = 0; segment->here && pe < hop_shmem.pes; pe++)
-        segment->here[pe] = hop_region_part(region, hop_shmem.team->local_of[pe]);
+    *segment = (struct hop_shmem_segment){data.begin, bytes, hop_shmem_parts(region)};
 }
 
 void hop_shmem_data_destroy(void)

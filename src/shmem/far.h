@@ -28,7 +28,27 @@ enum hop_shmem_amo {
 uint64_t hop_shmem_far_amo(enum hop_shmem_amo op, void *at, size_t bytes, uint64_t value, uint64_t condition,
                            bool fetches, int pe, const char *who);
 
-/* The same on memory that is here. */
+/* ---- between machines: far.c asks, serve.c does it ---- */
+
+enum hop_shmem_wish { HOP_SHMEM_PUT, HOP_SHMEM_GET, HOP_SHMEM_ACT, HOP_SHMEM_MARK, HOP_SHMEM_END, HOP_SHMEM_STOP };
+struct hop_shmem_letter {
+    uint32_t wish, segment, op, unused;
+    uint64_t offset, bytes;    /* of the segment; the bytes of a put follow */
+    uint64_t value, condition; /* of an atomic; the exit status of an end */
+    uint64_t id;               /* the answer begins with it; 0: nobody waits for one */
+};
+
+/* All PEs call them, once there is symmetric memory, and before it goes; where all are on one machine they do nothing. */
+void hop_shmem_far_create(void);
+void hop_shmem_far_destroy(void);
+/* Tells all others to end with that status. */
+void hop_shmem_far_exit(int status);
+void hop_shmem_serve_begin(void);
+void hop_shmem_serve_end(void); /* once it was told to stop */
+
+/* ---- memory that is here ---- */
+
+/* Atomics as above. */
 #define HOP_SHMEM_NEAR_AMO(TYPE)                                                                                       \
     TYPE *it = (TYPE *)at, had = (TYPE)condition;                                                                      \
     switch (op) {                                                                                                      \

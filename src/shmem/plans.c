@@ -134,6 +134,13 @@ void hop_shmem_run(struct shmem_internal_team *team, const struct hop_shmem_shap
 void hop_shmem_sync_team(struct shmem_internal_team *team, const char *who)
 {
     static const struct hop_shmem_shape shape = {.kind = HOP_COLLECTIVE_BARRIER, .type = HOP_TYPE_U8};
-    if (team->size > 1)
+    if (team->size > 1 && !team->team->group)
         hop_shmem_run(team, &shape, NULL, NULL, who);
+    if (!team->team->group)
+        return;
+    (void)pthread_mutex_lock(team->turn);
+    if (hop_shmem.debug)
+        compare(team, &shape, false, who);
+    HOP_SHMEM_NEED(who, hop_team_barrier(team->team, &diag_)); /* waits asleep, as for any message */
+    (void)pthread_mutex_unlock(team->turn);
 }

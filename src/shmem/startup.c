@@ -3,11 +3,12 @@
  * Startup: PEs meet, get their symmetric memory, and part.
  *
  *     hopcast-shmemrun    starts them on this machine and says by the environment which session they join
- *     mpirun              a group of Open MPI or MPICH
+ *     mpirun              a group of Open MPI or MPICH, on one machine or several
  *     neither             one PE
  *
  * A program may begin again after its end: the team stays until then, and is used again.
  */
+#include "shmem/far.h"
 #include "shmem/spaces.h"
 
 #include <math.h>
@@ -38,6 +39,17 @@ static enum hop_status join_alone(struct hop_diag *diag)
     return join_session(session, 0, diag);
 }
 
+/* HOPCAST_NODE_SIZE: so many PEs in a row are a machine; 0: those of one host name are. */
+static uint32_t machine_size(void)
+{
+    const char *text = getenv("HOPCAST_NODE_SIZE");
+    char *end = NULL;
+    double size = text && *text ? hop_text_number(text, &end) : 0;
+    if (end && (end == text || *end || !(size >= 0 && size <= HOP_RANKS_MAX && size == (uint32_t)size)))
+        hop_shmem_die("shmem_init", "HOPCAST_NODE_SIZE=%s is no number of PEs\n0 to %u", text, HOP_RANKS_MAX);
+    return (uint32_t)size;
+}
+
 static enum hop_status join_group(struct hop_diag *diag)
 {
     const struct hop_team_options options = {.timeout_s = INFINITY};
@@ -45,10 +57,7 @@ static enum hop_status join_group(struct hop_diag *diag)
     hop_shmem.alone = true;
     if (hop_group_size(startup.group) == 1)
         return join_alone(diag);
-    HOP_CHECK(hop_team_join_group(startup.group, 0, &options, &hop_shmem.team, diag));
-    if (hop_shmem.team->nodes > 1)
-        return hop_fail(diag, HOP_ERR_UNSUPPORTED, "the PEs are on %u machines\none machine", hop_shmem.team->nodes);
-    return HOP_OK;
+    return hop_team_join_group(startup.group, machine_size(), &options, &hop_shmem.team, diag);
 }
 
 static enum hop_status join(struct hop_diag *diag)
@@ -75,6 +84,7 @@ static void take_leave(void)
 {
     pshmem_barrier_all();
     hop_shmem_spaces_destroy();
+    hop_shmem_far_destroy();
     hop_shmem_teams_destroy();
     hop_shmem_data_destroy();
     hop_shmem_heap_destroy();
@@ -95,6 +105,11 @@ static void at_exit(int status, void *context)
         (void)hop_fail(&diag, HOP_ERR_LOST, "PE %u ended with exit status %d before shmem_finalize", hop_shmem.pe,
                        status);
         hop_team_abort(hop_shmem.team, &diag);
+        if (hop_shmem.team->group) {
+            (void)fflush(NULL);
+            hop_group_leave(startup.group);
+            _exit(status);
+        }
         return;
     }
     if (startup.begun > 0)
@@ -142,6 +157,7 @@ HOP_SHMEM_API(int, init_thread, (int requested, int *provided))
     startup.pid = getpid();
     hop_shmem_heap_create();
     hop_shmem_data_create();
+    hop_shmem_far_create();
     hop_shmem_teams_create();
     say();
     return 0;
@@ -178,7 +194,10 @@ void pshmem_global_exit(int status)
     startup.leaves = true;
     (void)fflush(NULL);
     hop_board_end(hop_shmem.team->board, status);
-    if (hop_shmem.alone && hop_shmem.pes > 1) {
+    if (hop_shmem.team->group) {
+        hop_shmem_far_exit(status);
+        (void)hop_group_finish(startup.group, NULL);
+    } else if (hop_shmem.alone && hop_shmem.pes > 1) {
         struct hop_diag diag;
         (void)hop_fail(&diag, HOP_ERR_LOST, "PE %u called shmem_global_exit(%d)", hop_shmem.pe, status);
         hop_team_abort(hop_shmem.team, &diag);

@@ -6,7 +6,7 @@
  * Pages come when the heap reaches them for the first time; PEs agree then whether all of them have them.
  */
 #include "shmem/extents.h"
-#include "shmem/world.h"
+#include "shmem/far.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -50,6 +50,7 @@ static void agree(const char *who, struct request mine, bool *all)
     struct request *others = calloc(hop_shmem.pes, sizeof *others);
     if (!others)
         hop_shmem_die(who, "out of memory");
+    hop_shmem_far_quiet(); /* who frees it has ended what was under way to it */
     (void)pthread_mutex_lock(&hop_shmem.turn);
     HOP_SHMEM_NEED(who, hop_team_gather(hop_shmem.team, &mine, others, sizeof mine, &diag_));
     (void)pthread_mutex_unlock(&hop_shmem.turn);
@@ -227,11 +228,9 @@ void hop_shmem_heap_create(void)
         hop_shmem_die("shmem_init", "no room among the addresses for a heap of %zu bytes", bytes);
     char *own = heap.memory.memory;
     HOP_SHMEM_NEED("shmem_init", hop_region_add(hop_shmem.team, &heap.memory, own, bytes, &diag_));
-    *segment = (struct hop_shmem_segment){(uintptr_t)own, bytes, calloc(hop_shmem.pes, sizeof *segment->here)};
     const struct hop_region *region = &hop_shmem.team->regions[hop_shmem.team->region_count - 1];
-    for (uint32_t pe = 0; segment->here && pe < hop_shmem.pes; pe++)
-        segment->here[pe] = hop_region_part(region, hop_shmem.team->local_of[pe]);
-    if (!segment->here || !hop_extents_create(&heap.extents, bytes))
+    *segment = (struct hop_shmem_segment){(uintptr_t)own, bytes, hop_shmem_parts(region)};
+    if (!hop_extents_create(&heap.extents, bytes))
         hop_shmem_die("shmem_init", "out of memory");
 }
 

@@ -3,7 +3,8 @@
  * Teams: PEs with a stride between them, each a team of `run`; sets of PEs, which are teams without a handle; contexts.
  *
  * A team is split off by all PEs of its parent, which pass the name of its session on. A set is known to its own PEs only,
- * at its first use: then its first PE leaves the name in boxes of the others, where nobody else writes.
+ * at its first use: then its first PE leaves the name in boxes of the others, where nobody else writes. Where PEs are on several
+ * machines, those of a team or set tell each other by messages.
  */
 #include "shmem/world.h"
 
@@ -21,11 +22,12 @@ static struct {
     struct shmem_internal_team *teams; /* and sets */
     struct shmem_internal_ctx *contexts;
     pthread_mutex_t lock;
-    struct box **boxes; /* per PE where its boxes are, one for each PE */
+    struct box **boxes; /* per PE where its boxes are, one for each PE; NULL: several machines */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- making ---- */
 
+/* session NULL: by messages. */
 static enum hop_status join(struct shmem_internal_team *team, const char *session, struct hop_diag *diag)
 {
     const struct hop_team_options options = {.timeout_s = INFINITY}; /* PEs may compute for as long as they like */
@@ -34,7 +36,9 @@ static enum hop_status join(struct shmem_internal_team *team, const char *sessio
         return hop_fail_memory(diag);
     for (uint32_t pe = 0; pe < team->size; pe++)
         pes[pe] = (uint32_t)hop_shmem_team_pe(team, pe);
-    enum hop_status status = hop_team_join(session, team->pe, &options, &team->team, diag);
+    enum hop_status status =
+        session ? hop_team_join(session, team->pe, &options, &team->team, diag)
+                : hop_team_join_some(hop_shmem.team, pes, team->size, team->pe, &options, &team->team, diag);
     if (status == HOP_OK)
         status = hop_regions_borrow(team->team, hop_shmem.team, pes, diag);
     free(pes);
@@ -49,31 +53,43 @@ static void keep(struct shmem_internal_team *team)
     (void)pthread_mutex_unlock(&all.lock);
 }
 
-static struct shmem_internal_team *create(int start, int stride, uint32_t size, uint32_t pe, const char *who)
+static struct shmem_internal_team *create(int start, int stride, bool of_machine, uint32_t size, uint32_t pe,
+                                          const char *who)
 {
     struct shmem_internal_team *team = calloc(1, sizeof *team);
     if (!team)
         hop_shmem_die(who, "out of memory");
-    *team = (struct shmem_internal_team){.start = start, .stride = stride, .size = size, .pe = pe, .log_stride = -1};
+    *team = (struct shmem_internal_team){
+        .start = start, .stride = stride, .of_machine = of_machine, .size = size, .pe = pe, .log_stride = -1};
     (void)pthread_mutex_init(&team->own_turn, NULL);
     team->turn = &team->own_turn;
     team->handle = team;
     return team;
 }
 
-static void destroy(struct shmem_internal_team *team)
+static void part(struct shmem_internal_team *team)
 {
     hop_shmem_plans_destroy(team);
     if (team->team)
         (void)hop_team_finish(team->team, NULL);
     hop_team_destroy(team->team);
     (void)pthread_mutex_destroy(&team->own_turn);
+}
+
+static void destroy(struct shmem_internal_team *team)
+{
+    part(team);
     free(team);
 }
 
-/* The place of a PE of the world among start, start + stride ...; UINT32_MAX: it is not among them. */
-static uint32_t place_of(int start, int stride, uint32_t size, int pe)
+/* The place of a PE of the world, or where of_machine says so of this machine, among start, start + stride ...;
+ * UINT32_MAX: it is not among them. */
+static uint32_t place_of(int start, int stride, bool of_machine, uint32_t size, int pe)
 {
+    const struct hop_team *world = hop_shmem.team;
+    if (of_machine && world->node_of[pe] != world->node_of[world->rank])
+        return UINT32_MAX;
+    pe = of_machine ? (int)world->local_of[pe] : pe;
     if (pe == start && size > 0)
         return 0;
     bool fits = stride != 0 && (pe - start) % stride == 0 && (pe - start) / stride >= 0;
@@ -87,18 +103,21 @@ static struct shmem_internal_team *split(struct shmem_internal_team *parent, int
 {
     typedef char session_name[HOP_SESSION_SIZE];
     session_name mine = "", *others = calloc(parent->size, sizeof *others);
-    int first = hop_shmem_team_pe(parent, (uint32_t)start), step = parent->stride * stride;
-    uint32_t place = place_of(first, step, size, (int)hop_shmem.pe);
+    int first = parent->start + parent->stride * start, step = parent->stride * stride;
+    uint32_t place = place_of(first, step, parent->of_machine, size, (int)hop_shmem.pe);
+    bool by_messages = hop_shmem.team->group != NULL;
     if (!others)
         hop_shmem_die(who, "out of memory");
     (void)pthread_mutex_lock(parent->turn);
-    if (place == 0)
+    if (place == 0 && !by_messages)
         HOP_SHMEM_NEED(who, hop_session_create(size, mine, &diag_));
-    HOP_SHMEM_NEED(who, hop_team_gather(parent->team, mine, others, sizeof mine, &diag_));
+    if (!by_messages)
+        HOP_SHMEM_NEED(who, hop_team_gather(parent->team, mine, others, sizeof mine, &diag_));
     (void)pthread_mutex_unlock(parent->turn);
-    struct shmem_internal_team *team = place == UINT32_MAX ? NULL : create(first, step, size, place, who);
+    struct shmem_internal_team *team =
+        place == UINT32_MAX ? NULL : create(first, step, parent->of_machine, size, place, who);
     if (team) {
-        HOP_SHMEM_NEED(who, join(team, others[start], &diag_));
+        HOP_SHMEM_NEED(who, join(team, by_messages ? NULL : others[start], &diag_));
         keep(team);
     }
     free(others);
@@ -145,7 +164,7 @@ struct shmem_internal_team *hop_shmem_set(int start, int log_stride, int size, c
     if (!strides || (int64_t)start + ((int64_t)(size - 1) << log_stride) >= (int64_t)hop_shmem.pes)
         hop_shmem_die(who, "%d PEs from %d on, a stride of 2^%d apart, are not among the %u\nPEs that there are", size,
                       start, log_stride, hop_shmem.pes);
-    uint32_t place = place_of(start, 1 << log_stride, (uint32_t)size, (int)hop_shmem.pe);
+    uint32_t place = place_of(start, 1 << log_stride, false, (uint32_t)size, (int)hop_shmem.pe);
     if (place == UINT32_MAX)
         hop_shmem_die(who, "this PE is not one of %d from %d on, a stride of 2^%d apart\na call of these alone", size,
                       start, log_stride);
@@ -159,15 +178,15 @@ struct shmem_internal_team *hop_shmem_set(int start, int log_stride, int size, c
     if (set)
         return set;
     char session[HOP_SESSION_SIZE];
-    set = create(start, 1 << log_stride, (uint32_t)size, place, who);
+    set = create(start, 1 << log_stride, false, (uint32_t)size, place, who);
     set->log_stride = log_stride;
-    if (place == 0) {
+    if (all.boxes && place == 0) {
         HOP_SHMEM_NEED(who, hop_session_create(set->size, session, &diag_));
         pass_on(set, session);
-    } else {
+    } else if (all.boxes) {
         take_up(set, session, who);
     }
-    HOP_SHMEM_NEED(who, join(set, session, &diag_));
+    HOP_SHMEM_NEED(who, join(set, all.boxes ? session : NULL, &diag_));
     keep(set);
     return set;
 }
@@ -256,7 +275,8 @@ HOP_SHMEM_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_
                                      *to = hop_shmem_team(dest_team, __func__);
     if ((uint32_t)src_pe >= from->size)
         return -1;
-    uint32_t place = place_of(to->start, to->stride, to->size, hop_shmem_team_pe(from, (uint32_t)src_pe));
+    int pe = hop_shmem_team_pe(from, (uint32_t)src_pe);
+    uint32_t place = place_of(to->start, to->stride, to->of_machine, to->size, pe);
     return place == UINT32_MAX ? -1 : (int)place;
 }
 
@@ -397,16 +417,19 @@ HOP_SHMEM_API(void, team_destroy, (shmem_team_t team))
 
 /* ---- beginning and end ---- */
 
-void hop_shmem_teams_create(void)
+static void make_boxes(void)
 {
     void *own;
     struct hop_team *team = hop_shmem.team;
     HOP_SHMEM_NEED("shmem_init", hop_team_allocate(team, hop_shmem.pes * sizeof(struct box), &own, &diag_));
-    all.boxes = calloc(hop_shmem.pes, sizeof *all.boxes);
-    if (!all.boxes)
-        hop_shmem_die("shmem_init", "out of memory");
-    for (uint32_t pe = 0; pe < hop_shmem.pes; pe++)
-        all.boxes[pe] = (struct box *)hop_region_part(&team->regions[team->region_count - 1], team->local_of[pe]);
+    all.boxes = (struct box **)hop_shmem_parts(&team->regions[team->region_count - 1]);
+}
+
+void hop_shmem_teams_create(void)
+{
+    struct hop_team *team = hop_shmem.team;
+    if (!team->group)
+        make_boxes();
     all.world = (struct shmem_internal_team){.stride = 1,
                                              .size = hop_shmem.pes,
                                              .pe = hop_shmem.pe,
@@ -414,8 +437,16 @@ void hop_shmem_teams_create(void)
                                              .team = team,
                                              .turn = &hop_shmem.turn,
                                              .log_stride = -1};
-    all.shared = all.world; /* one machine */
+    all.shared = all.world;
     all.shared.handle = SHMEM_TEAM_SHARED;
+    if (!team->group)
+        return;
+    all.shared.of_machine = true;
+    all.shared.size = team->local_size;
+    all.shared.pe = team->local;
+    all.shared.turn = &all.shared.own_turn;
+    (void)pthread_mutex_init(&all.shared.own_turn, NULL);
+    HOP_SHMEM_NEED("shmem_init", join(&all.shared, NULL, &diag_));
 }
 
 void hop_shmem_teams_destroy(void)
@@ -427,7 +458,10 @@ void hop_shmem_teams_destroy(void)
     }
     while (all.contexts)
         drop_contexts(NULL, all.contexts);
-    hop_shmem_plans_destroy(&all.shared);
+    if (all.shared.of_machine)
+        part(&all.shared);
+    else
+        hop_shmem_plans_destroy(&all.shared);
     hop_shmem_plans_destroy(&all.world);
     free(all.boxes);
     all.boxes = NULL;

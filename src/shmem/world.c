@@ -21,6 +21,8 @@ static _Noreturn void end(const struct hop_diag *diag)
         (void)fprintf(stderr, "hopcast-shmem: %s%s%s\n", diag->what, diag->expected[0] ? "; expected: " : "",
                       diag->expected);
     (void)fflush(NULL);
+    if (hop_shmem.team && hop_shmem.team->group)
+        hop_group_leave(hop_shmem.team->group);
     _exit(1);
 }
 
@@ -48,24 +50,25 @@ void hop_shmem_fail(const char *who, const struct hop_diag *diag)
     end(&own);
 }
 
-/* Others of this process wait for another thread's turn: it looks after the PEs for all of them. */
-void hop_shmem_turn(struct hop_shmem_wait *wait)
+/* Others of this process wait for another thread's turn: it looks after the PEs for all of them. wait NULL: only looks. */
+static void look_after(struct hop_team_wait *wait)
 {
     struct hop_diag diag;
-    if (!hop_shmem.team)
-        (void)sched_yield();
-    if (!hop_shmem.team)
-        return;
-    if (pthread_mutex_trylock(&hop_shmem.turn) != 0) {
+    if (!hop_shmem.team || pthread_mutex_trylock(&hop_shmem.turn) != 0) {
         (void)sched_yield();
         return;
     }
-    bool goes_on = hop_team_turn(hop_shmem.team, &wait->team);
+    bool goes_on = wait ? hop_team_turn(hop_shmem.team, wait) : hop_team_attend(hop_shmem.team);
     if (!goes_on)
         (void)hop_team_fail(hop_shmem.team, &diag);
     (void)pthread_mutex_unlock(&hop_shmem.turn);
     if (!goes_on)
         hop_shmem_fail("waiting", &diag);
+}
+
+void hop_shmem_turn(struct hop_shmem_wait *wait)
+{
+    look_after(&wait->team);
 }
 
 /* Nothing is looked after here: the launcher ends who notices nothing. */
@@ -77,4 +80,9 @@ void hop_shmem_polled(bool holds)
         in_vain = 0;
         (void)sched_yield();
     }
+}
+
+void hop_shmem_look(void)
+{
+    look_after(NULL);
 }

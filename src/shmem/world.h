@@ -57,9 +57,10 @@ _Noreturn void hop_shmem_fail(const char *who, const struct hop_diag *diag);
 
 /* ---- teams (teams.c) ---- */
 
-/* PEs start, start + stride ... of the world. */
+/* PEs start, start + stride ... of the world, or of those on this machine. */
 struct shmem_internal_team {
     int start, stride;
+    bool of_machine;
     uint32_t size, pe;
     shmem_team_t handle;
     shmem_team_config_t config;
@@ -84,7 +85,8 @@ struct shmem_internal_team *hop_shmem_team(shmem_team_t team, const char *who);
 struct shmem_internal_team *hop_shmem_set(int start, int log_stride, int size, const char *who);
 static inline int hop_shmem_team_pe(const struct shmem_internal_team *team, uint32_t pe)
 {
-    return team->start + team->stride * (int)pe;
+    int at = team->start + team->stride * (int)pe;
+    return team->of_machine ? (int)hop_shmem.team->rank_of[at] : at;
 }
 /* The PE of the world that a context means. */
 int hop_shmem_ctx_pe(shmem_ctx_t ctx, int pe, const char *who);
@@ -101,7 +103,9 @@ static inline size_t hop_shmem_bytes(size_t elements, size_t size)
     return elements > SIZE_MAX / size ? SIZE_MAX : elements * size;
 }
 
-/* NULL: it is not symmetric; *there: of this PE, *which: segment. */
+/* Where all PEs have their parts of a region in this process, from malloc; NULL: it is on another machine. */
+char **hop_shmem_parts(const struct hop_region *region);
+/* NULL: it is not symmetric. */
 const struct hop_shmem_segment *hop_shmem_segment_of(const void *address, size_t bytes);
 /* Ends the program unless it finds the address, in the segment of data say. */
 char *hop_shmem_seek(const void *address, size_t bytes, int pe, const char *who);
@@ -133,6 +137,8 @@ struct hop_shmem_wait {
 void hop_shmem_turn(struct hop_shmem_wait *wait);
 /* The program asked for what another PE does, and does so again where that was in vain. */
 void hop_shmem_polled(bool holds);
+/* The same where a message is waited for: spends no time. */
+void hop_shmem_look(void);
 
 /* ---- plans (plans.c): the schedules of collectives, made when they are first used ---- */
 

@@ -175,7 +175,7 @@ static void try_heap(void)
     memset(a, me, 1000);
     a = shmem_realloc(a, 100000);
     CHECK(a[999] == me);
-    CHECK(shmem_ptr(a, (me + 1) % pes) != NULL && shmem_ptr(&wrong, me) == &wrong && shmem_ptr(&(int){0}, 0) == NULL);
+    CHECK(shmem_ptr(&wrong, me) == &wrong && shmem_ptr(&(int){0}, 0) == NULL);
     CHECK(shmem_malloc((size_t)1 << 50) == NULL);
     shmem_free(c);
     shmem_free(b);

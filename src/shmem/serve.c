@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Serve: a thread of every PE does what PEs of other machines ask for, one request after the other as they come. Atomics are
+ * the processor's, as those of PEs of this machine are, so that both agree.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "shmem/far.h"
+
+#define LOOK_S 1.0
+#define FULL_S 1e-4 /* between two tries where too much waits to be sent */
+
+static pthread_t thread;
+static const char who[] = "serving others";
+
+/* What another PE says of memory here is looked at. */
+static char *place_of(const struct hop_shmem_letter *letter, int from)
+{
+    const struct hop_shmem_segment *segment =
+        letter->segment < HOP_SHMEM_SEGMENTS ? &hop_shmem.segments[letter->segment] : NULL;
+    if (!segment || letter->offset > segment->bytes || letter->bytes > segment->bytes - letter->offset)
+        hop_shmem_die(who,
+                      "PE %d wants %llu bytes at %llu of segment %u, which has %zu\nthe same program and "
+                      "SHMEM_SYMMETRIC_SIZE on all PEs",
+                      from, (unsigned long long)letter->bytes, (unsigned long long)letter->offset, letter->segment,
+                      segment ? segment->bytes : 0);
+    return (char *)segment->begin + letter->offset;
+}
+
+static void answer(int to, int tag, const void *head, size_t head_bytes, const void *bytes, size_t size)
+{
+    struct hop_diag diag;
+    enum hop_status status;
+    while ((status = hop_group_send_two(hop_shmem.team->group, to, tag, head, head_bytes, bytes, size, &diag)) ==
+           HOP_ERR_LIMIT)
+        hop_sleep_s(FULL_S);
+    if (status != HOP_OK)
+        hop_shmem_fail(who, &diag);
+}
+
+/* One element is stored at once, for who waits for it. */
+static void put(char *to, const char *from, size_t bytes)
+{
+    switch (bytes) {
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    default:
+        memcpy(to, from, bytes);
+        break;
+    }
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void act(const struct hop_shmem_letter *letter, int from)
+{
+    char *at = place_of(letter, from);
+    uint64_t had =
+        hop_shmem_near_amo((enum hop_shmem_amo)letter->op, at, letter->bytes, letter->value, letter->condition);
+    if (letter->id)
+        answer(from, HOP_TAG_ANSWER, &letter->id, sizeof letter->id, &had, sizeof had);
+}
+
+/* A PE ends all of them. */
+static _Noreturn void leave(int status)
+{
+    (void)fflush(NULL);
+    (void)hop_group_finish(hop_shmem.team->group, NULL);
+    _exit(status);
+}
+
+/* False: it was the last. */
+static bool serve_one(const struct hop_group_message *message)
+{
+    struct hop_shmem_letter letter;
+    if (message->size_bytes < sizeof letter)
+        hop_shmem_die(who, "PE %d sent %zu bytes", message->from, message->size_bytes);
+    memcpy(&letter, message->bytes, sizeof letter);
+    switch ((enum hop_shmem_wish)letter.wish) {
+    case HOP_SHMEM_PUT:
+        if (letter.bytes != message->size_bytes - sizeof letter)
+            hop_shmem_die(who, "PE %d puts %zu bytes, not %llu", message->from, message->size_bytes - sizeof letter,
+                          (unsigned long long)letter.bytes);
+        put(place_of(&letter, message->from), message->bytes + sizeof letter, letter.bytes);
+        break;
+    case HOP_SHMEM_GET:
+        answer(message->from, HOP_TAG_ANSWER, &letter.id, sizeof letter.id, place_of(&letter, message->from),
+               letter.bytes);
+        break;
+    case HOP_SHMEM_ACT:
+        act(&letter, message->from);
+        break;
+    case HOP_SHMEM_MARK:
+        answer(message->from, HOP_TAG_MARK, NULL, 0, NULL, 0);
+        break;
+    case HOP_SHMEM_END:
+        leave((int)letter.value);
+    case HOP_SHMEM_STOP:
+        return false;
+    }
+    return true;
+}
+
+/* Until it is told to stop, or a PE is lost, which those find out who wait for anything. */
+static void *serve(void *group)
+{
+    struct hop_group_message message;
+    for (bool goes_on = true; goes_on;) {
+        if (hop_group_receive_wanted(group, HOP_TAG_ASK, NULL, NULL, LOOK_S, &message)) {
+            goes_on = serve_one(&message);
+            free(message.bytes);
+        } else {
+            goes_on = hop_group_lost(group, NULL) < 0;
+        }
+    }
+    return NULL;
+}
+
+void hop_shmem_serve_begin(void)
+{
+    int error = hop_thread_start(&thread, serve, hop_shmem.team->group);
+    if (error)
+        hop_shmem_die("shmem_init", "cannot start a thread: %s", strerror(error));
+}
+
+void hop_shmem_serve_end(void)
+{
+    (void)pthread_join(thread, NULL);
+}
