@@ -62,7 +62,7 @@ void shmemx_copy(void *dest, const void *source, size_t bytes);
 typedef struct {
     size_t packet_bytes; /* 0: whole */
     int overlaps;        /* the steps of one packet beside those of the next */
-    double predicted_s;
+    double predicted_s;  /* NAN: steps of such packets were not measured, as beyond 8 MiB */
     char reason[400];
 } shmemx_choice_t;
 /* Of a put (or get) of so many bytes between a local address and a symmetric one of that PE; 0: it is one copy, without
@@ -74,7 +74,7 @@ void shmemx_tune(shmemx_space_t space);
  * served-read and served-write by another PE's. The caller frees it; NULL: it is a space of the host. */
 char *shmemx_profile(shmemx_space_t space);
 /* From here on all transfers of a space go in such packets, until it is said again with SIZE_MAX: as the model says.
- * 0: whole, or, beyond 8 MiB, which is the most of a packet, in parts of that size that follow each other. */
+ * 0: whole, so that no steps overlap; beyond 32 MiB in parts of that size. Else a packet has 8 MiB at most. */
 void shmemx_set_packet(shmemx_space_t space, size_t packet_bytes);
 
 #if defined(__GNUC__)

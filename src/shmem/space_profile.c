@@ -205,10 +205,11 @@ void hop_shmem_profile(hop_shmem_space *space, bool again)
 
 /* ---- choosing ---- */
 
-/* A slot is the most that a packet can be; 0: whole. */
-static size_t in_slot(size_t packet_bytes, size_t bytes)
+/* A slot is the most that a packet can be; all of them, where one after the other goes. 0: whole. */
+static size_t in_slots(size_t packet_bytes, size_t bytes, bool overlaps)
 {
-    size_t most = packet_bytes && packet_bytes < HOP_SHMEM_SLOT_BYTES ? packet_bytes : HOP_SHMEM_SLOT_BYTES;
+    size_t room = overlaps ? HOP_SHMEM_SLOT_BYTES : HOP_SHMEM_SLOTS * HOP_SHMEM_SLOT_BYTES;
+    size_t most = packet_bytes && packet_bytes < room ? packet_bytes : room;
     return most < bytes ? most : 0;
 }
 
@@ -220,15 +221,15 @@ void hop_shmem_choose(hop_shmem_space *space, enum hop_shmem_step first, enum ho
     struct hop_stages_choice made;
     *choice = (shmemx_choice_t){0};
     if (space->forced != SIZE_MAX) {
-        choice->packet_bytes = in_slot(space->forced, bytes);
-        choice->overlaps = space->forced != 0 && choice->packet_bytes != 0;
+        choice->overlaps = space->forced != 0 && space->forced < bytes;
+        choice->packet_bytes = in_slots(space->forced, bytes, choice->overlaps);
         choice->predicted_s = hop_stages_time_s(&steps, choice->overlaps ? 1 : 0, bytes, choice->packet_bytes);
         (void)snprintf(choice->reason, sizeof choice->reason, "shmemx_set_packet says so");
         return;
     }
     HOP_SHMEM_NEED("choosing packets", hop_stages_choose(&steps, bytes, NULL, &made, &diag_));
-    choice->packet_bytes = in_slot(made.best.packet_bytes, bytes);
     choice->overlaps = made.best.overlap != 0;
+    choice->packet_bytes = in_slots(made.best.packet_bytes, bytes, choice->overlaps);
     choice->predicted_s = made.best.time_s;
     (void)snprintf(choice->reason, sizeof choice->reason, "%s", made.reason);
 }
