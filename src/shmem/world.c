@@ -11,13 +11,14 @@ enum { POLLS = 32 }; /* in vain, before others have the processor */
 
 struct hop_shmem_world hop_shmem = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
-/* The launcher says what it hears of a loss, and that it stops all. */
+/* The launcher says what it hears of a loss, and that it stops all; what kept this PE from joining, it does not hear. */
 static _Noreturn void end(const struct hop_diag *diag)
 {
     bool first = hop_shmem.team && hop_team_lost(hop_shmem.team) < 0;
     if (first)
         hop_team_abort(hop_shmem.team, diag);
-    if ((first && hop_shmem.alone) || (!hop_shmem.team && diag->status != HOP_ERR_STOPPED))
+    if ((first && hop_shmem.alone) ||
+        (!hop_shmem.team && diag->status != HOP_ERR_STOPPED && diag->status != HOP_ERR_LOST))
         (void)fprintf(stderr, "hopcast-shmem: %s%s%s\n", diag->what, diag->expected[0] ? "; expected: " : "",
                       diag->expected);
     (void)fflush(NULL);
