@@ -68,6 +68,19 @@ check "a program that stores the library's folder runs without LD_LIBRARY_PATH" 
 check "the example says what is wrong, with no empty place before it" grep -q '^predict_halo: [^:]' "$work/nowhere"
 check "the installed command answers" "$prefix/bin/hopcast" --version
 
+# ---- OpenSHMEM programs, by what is installed ----
+
+cp "$source/tests/shmem/calls.c" "$work/calls.c"
+echo 'int main() { shmem_init(); shmem_long_p((long *)shmem_malloc(8), 1, 0); shmem_finalize(); }' >"$work/plus.cc"
+check "hopcast-shmemcc compiles" env -C "$work" "$prefix/bin/hopcast-shmemcc" -Wall -Werror -o calls calls.c
+check "hopcast-shmemrun runs it" "$prefix/bin/hopcast-shmemrun" -n 2 --heap 16M "$work/calls"
+ln -s "$prefix/bin/hopcast-shmemc++" "$work/by_a_link"
+check "hopcast-shmemc++ does, by a link to it" env -C "$work" ./by_a_link -Wall -include mpp/shmem.h -o plus plus.cc
+check "what it made runs alone" "$work/plus"
+if ldd "$work/calls" | grep libhopcast_shmem | grep -qF "$prefix"; then ok "it uses the library of its folder"; else
+    bad "it uses the library of its folder"
+fi
+
 # ---- every public header compiles alone ----
 
 for header in "$source"/include/hopcast/*.h; do
