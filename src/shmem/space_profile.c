@@ -54,6 +54,21 @@ static void describe(const hop_shmem_space *space, char key[KEY_BYTES])
                    properties.name, space->config.read_rate, space->config.write_rate, space->config.latency);
 }
 
+/* Of a space that is smaller than all sizes its own is the first. */
+static uint64_t size_at(const hop_shmem_space *space, size_t s)
+{
+    return s == 0 && space->config.sheap_size < sizes[0] ? space->config.sheap_size : sizes[s];
+}
+
+/* A small space has a file of its own, since no more than itself is measured. */
+static uint64_t largest(const hop_shmem_space *space)
+{
+    size_t s = HOP_COUNT(sizes) - 1;
+    while (s > 0 && sizes[s] > space->config.sheap_size)
+        s--;
+    return size_at(space, s);
+}
+
 /* False: there is no place for it. */
 static bool path_of(const hop_shmem_space *space, char *path, size_t size)
 {
@@ -70,8 +85,9 @@ static bool path_of(const hop_shmem_space *space, char *path, size_t size)
         *at = '/';
     }
     (void)mkdir(path, 0700);
-    int more = snprintf(path + used, size - (size_t)used, "/shmem-%d-%g-%g-%g.steps", (int)space->config.memkind,
-                        space->config.read_rate, space->config.write_rate, space->config.latency);
+    int more = snprintf(path + used, size - (size_t)used, "/shmem-%d-%g-%g-%g-%llu.steps", (int)space->config.memkind,
+                        space->config.read_rate, space->config.write_rate, space->config.latency,
+                        (unsigned long long)largest(space));
     return more > 0 && (size_t)(used + more) < size;
 }
 
@@ -115,12 +131,12 @@ static size_t measure_sizes(hop_shmem_space *space, size_t most, char *memory, d
 {
     double begun_s = hop_now_s(), last_s = 0;
     size_t s = 0;
-    for (; s < HOP_COUNT(sizes) && sizes[s] <= most; s++) {
+    for (; s < HOP_COUNT(sizes) && size_at(space, s) <= most; s++) {
         double now_s = hop_now_s();
         if (s > 0 && now_s - begun_s + 3 * last_s > BUDGET_S)
             break;
         for (int step = 0; step < HOP_SHMEM_STEPS; step++)
-            times_s[s][step] = hop_max(measure_step(space, (enum hop_shmem_step)step, memory, sizes[s]), 1e-9);
+            times_s[s][step] = hop_max(measure_step(space, (enum hop_shmem_step)step, memory, size_at(space, s)), 1e-9);
         last_s = hop_now_s() - now_s;
     }
     for (size_t i = s; i-- > 1;) { /* fewer bytes take no longer */
@@ -133,7 +149,7 @@ static size_t measure_sizes(hop_shmem_space *space, size_t most, char *memory, d
 /* What lies at the beginning of the space is put back. */
 static void measure(hop_shmem_space *space, char *text)
 {
-    size_t most = space->config.sheap_size < HOP_SHMEM_SLOT_BYTES ? space->config.sheap_size : HOP_SHMEM_SLOT_BYTES;
+    size_t most = largest(space);
     double times_s[HOP_COUNT(sizes)][HOP_SHMEM_STEPS];
     char *memory = malloc(most), *was = malloc(most);
     if (!memory || !was)
@@ -144,7 +160,7 @@ static void measure(hop_shmem_space *space, char *text)
     for (int step = 0; step < HOP_SHMEM_STEPS; step++)
         used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %s", names[step]);
     for (size_t s = 0; s < count; s++) {
-        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n%lluB", (unsigned long long)sizes[s]);
+        used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n%lluB", (unsigned long long)size_at(space, s));
         for (int step = 0; step < HOP_SHMEM_STEPS; step++)
             used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %.6gs", times_s[s][step]);
     }

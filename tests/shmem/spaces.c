@@ -116,6 +116,21 @@ static void try_bytes(shmemx_memkind_t kind)
     free(buffer);
 }
 
+/* It holds less than the least size that is measured. */
+static void try_small(void)
+{
+    shmemx_space_t space = make(SHMEMX_MEM_ACCELERATOR, 100, 0, 0, 0);
+    char *there = shmemx_space_malloc(space, 7), back[7] = "";
+    shmem_putmem(there, "small.", 7, (me + 1) % pes);
+    shmem_barrier_all();
+    shmem_getmem(back, there, 7, me);
+    if (strcmp(back, "small.") != 0) {
+        fprintf(stderr, "PE %d: a small space has \"%.7s\"\n", me, back);
+        wrong++;
+    }
+    shmemx_space_destroy(space);
+}
+
 /* ---- packets ---- */
 
 static double now_s(void)
@@ -241,6 +256,7 @@ int main(int argc, char **argv)
         try_bytes(!device                    ? SHMEMX_MEM_ACCELERATOR
                   : strcmp(device, "hip") == 0 ? SHMEMX_MEM_HIP
                                                : SHMEMX_MEM_CUDA);
+        try_small();
     }
     shmem_finalize();
     return wrong != 0;
