@@ -3,9 +3,10 @@
 #define _GNU_SOURCE
 #include "accelerator.h"
 
+#include <math.h>
 #include <time.h>
 
-enum { STOP = UINT32_MAX, NAP_NS = 50000 };
+enum { LOADED = 1, STOP = UINT32_MAX, NAP_NS = 1000000 };
 #define LATE_S 1e-3
 
 double now_s(void)
@@ -32,19 +33,28 @@ static void work(struct job *job, const uint8_t *images, uint8_t *similarities)
     }
 }
 
+/* A circuit of that rate is done when its time has come. */
+static void work_in_time(const struct accelerator *at)
+{
+    double end_s = now_s() + (at->rate > 0 ? at->job->count / at->rate : INFINITY);
+    work(at->job, at->images, at->similarities);
+    double left_s = end_s - now_s();
+    at->job->late = left_s < -LATE_S;
+    if (left_s > 0 && at->rate > 0)
+        (void)nanosleep(&(struct timespec){(time_t)left_s, (long)((left_s - (double)(time_t)left_s) * 1e9)}, NULL);
+}
+
 static void *program(void *loaded)
 {
     const struct accelerator *at = loaded;
+    memset(at->images, 0, at->image_bytes); /* else the first images would wait for the system's pages */
+    __atomic_store_n(&at->job->done, LOADED, __ATOMIC_RELEASE);
     for (uint32_t last = 0, go; (go = __atomic_load_n(&at->job->go, __ATOMIC_ACQUIRE)) != STOP; last = go) {
         if (go == last) {
             nap();
             continue;
         }
-        double begun_s = now_s(), end_s = at->rate > 0 ? begun_s + at->job->count / at->rate : 0;
-        work(at->job, at->images, at->similarities);
-        at->job->late = end_s > 0 && now_s() > end_s + LATE_S;
-        while (now_s() < end_s)
-            nap();
+        work_in_time(at);
         __atomic_store_n(&at->job->done, go, __ATOMIC_RELEASE);
     }
     return NULL;
@@ -53,12 +63,12 @@ static void *program(void *loaded)
 /* ---- the PE's side ---- */
 
 bool accelerator_open(struct accelerator *accelerator, const shmemx_space_config_t *kind, uint32_t images,
-                      size_t result_bytes, double rate)
+                      uint32_t used, size_t result_bytes, double rate)
 {
     const struct job none = {0};
     shmemx_space_config_t config = *kind;
     config.sheap_size = sizeof none + (size_t)images * IMAGE_BYTES + result_bytes + 4096;
-    *accelerator = (struct accelerator){.rate = rate};
+    *accelerator = (struct accelerator){.image_bytes = (size_t)used * IMAGE_BYTES, .rate = rate};
     shmemx_space_create(config, &accelerator->space);
     if (accelerator->space == SHMEMX_SPACE_INVALID)
         return false;
@@ -68,7 +78,10 @@ bool accelerator_open(struct accelerator *accelerator, const shmemx_space_config
     if (!accelerator->job || !accelerator->images || !accelerator->similarities)
         return false;
     shmem_putmem(accelerator->job, &none, sizeof none, shmem_my_pe());
-    return pthread_create(&accelerator->program, NULL, program, accelerator) == 0;
+    if (pthread_create(&accelerator->program, NULL, program, accelerator) != 0)
+        return false;
+    (void)accelerator_wait(accelerator, LOADED);
+    return true;
 }
 
 void accelerator_close(struct accelerator *accelerator)

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <shmemx.h>
 
-#include "features.h"
+#include "similarity.h"
 
 struct job {
     uint32_t go, done;
@@ -28,15 +28,17 @@ struct accelerator {
     /* Addresses in its memory, which the PE only puts to and gets from. */
     struct job *job;
     uint8_t *images, *similarities; /* 4 bytes an image */
+    size_t image_bytes;             /* that this PE's will ever hold */
     double rate;                    /* images/s; 0: as fast as the processor */
     pthread_t program;
 };
 
-/* All PEs; room for so many images and bytes of results. False: there is no such space, or no thread. */
+/* All PEs; room for so many images, of which this PE uses so many, and for bytes of results. False: there is no such
+ * space, or no thread. */
 bool accelerator_open(struct accelerator *accelerator, const shmemx_space_config_t *kind, uint32_t images,
-                      size_t result_bytes, double rate);
+                      uint32_t used, size_t result_bytes, double rate);
 void accelerator_close(struct accelerator *accelerator); /* all PEs */
-/* The PE's: puts the number where GO is; waits until DONE is that number; whether it was late. */
+/* The PE's: puts the number, which begins with 2, where GO is; waits until DONE is that number; whether it was late. */
 void accelerator_go(const struct accelerator *accelerator, uint32_t number);
 bool accelerator_wait(const struct accelerator *accelerator, uint32_t number);
 

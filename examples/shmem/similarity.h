@@ -6,8 +6,8 @@
  * from the next one below, in 16 classes each. Similarity is how many counts two images have in common, the sum of
  * the lesser ones.
  */
-#ifndef CBIR_FEATURES_H
-#define CBIR_FEATURES_H
+#ifndef CBIR_SIMILARITY_H
+#define CBIR_SIMILARITY_H
 
 #include <stdint.h>
 #include <stdlib.h>
