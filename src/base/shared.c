@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -217,6 +218,12 @@ enum hop_status hop_shared_reserve(size_t size, struct hop_shared *shared, struc
 bool hop_shared_commit(void *address, size_t size)
 {
     return madvise(address, size, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+}
+
+/* The kernel's own call: libraries that watch memory put theirs in the place of mremap, and it may drop the address (UCX's). */
+bool hop_shared_move(void *from, size_t size, void *to)
+{
+    return syscall(SYS_mremap, from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == (long)(intptr_t)to;
 }
 
 enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, struct hop_diag *diag)

@@ -32,6 +32,8 @@ enum hop_status hop_shared_create(size_t size, struct hop_shared *shared, struct
 /* The same, but pages come when they are used, or by hop_shared_commit, which says whether there is room for them. */
 enum hop_status hop_shared_reserve(size_t size, struct hop_shared *shared, struct hop_diag *diag);
 bool hop_shared_commit(void *address, size_t size);
+/* Pages move to another address, in place of what is there; false: they stay. */
+bool hop_shared_move(void *from, size_t size, void *to);
 enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, struct hop_diag *diag);
 void hop_shared_withdraw(struct hop_shared *shared); /* the name goes, the memory stays */
 void hop_shared_finish(struct hop_shared *shared);   /* withdraws and unmaps; zeroed is allowed */

@@ -54,7 +54,7 @@ copy_all(volatile uint64_t *to, const volatile uint64_t *from, size_t bytes)
 static bool replace(void *by, size_t bytes, void *place)
 {
     copy_all(by, place, bytes);
-    return mremap(by, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
+    return hop_shared_move(by, bytes, place);
 }
 
 static void keep_own(void)

@@ -209,14 +209,14 @@ static bool align_base(struct hop_shared *memory)
     if (room == MAP_FAILED)
         return false;
     size_t before = (BASE_BYTES - (uintptr_t)room % BASE_BYTES) % BASE_BYTES;
-    void *to = mremap(memory->memory, memory->size, memory->size, MREMAP_MAYMOVE | MREMAP_FIXED, room + before);
+    bool moved = hop_shared_move(memory->memory, memory->size, room + before);
     if (before > 0)
         (void)munmap(room, before);
     if (before < BASE_BYTES)
         (void)munmap(room + before + memory->size, BASE_BYTES - before);
-    if (to != MAP_FAILED)
-        memory->memory = to;
-    return to != MAP_FAILED;
+    if (moved)
+        memory->memory = room + before;
+    return moved;
 }
 
 void hop_shmem_heap_create(void)
