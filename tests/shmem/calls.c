@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* OpenSHMEM's calls among a few PEs, each against what one process computes by itself. Exit status 1: some were wrong. */
+/* OpenSHMEM's calls among a few PEs, each against what one process computes by itself; briefly: of three types, once. Exit
+ * status 1: some were wrong. */
 #include <shmem.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { N = 37 };
+enum { N = 37, TURNS = 60 };
 
 static int wrong, me, pes;
 #define CHECK(holds)                                                                                                   \
@@ -84,7 +86,7 @@ SHMEM_INTERNAL_RMA_TYPES(TRY_TYPE, 0)
         TYPE had, now;                                                                                                 \
         sum = most = 0;                                                                                                \
         shmem_barrier_all();                                                                                           \
-        for (int i = 0; i < 100; i++) {                                                                                \
+        for (int i = 0; i < TURNS; i++) {                                                                              \
             shmem_##NAME##_atomic_add(&sum, (TYPE)2, 0);                                                               \
             shmem_##NAME##_atomic_inc(&sum, 0);                                                                        \
             (void)shmem_##NAME##_atomic_fetch_add(&sum, (TYPE)-1, 0);                                                  \
@@ -93,7 +95,7 @@ SHMEM_INTERNAL_RMA_TYPES(TRY_TYPE, 0)
         while (now < (TYPE)me && (had = shmem_##NAME##_atomic_compare_swap(&most, now, (TYPE)me, 0)) != now)           \
             now = had;                                                                                                 \
         shmem_barrier_all();                                                                                           \
-        CHECK(shmem_##NAME##_g(&sum, 0) == (TYPE)(200 * pes) && shmem_##NAME##_g(&most, 0) == (TYPE)(pes - 1));        \
+        CHECK(shmem_##NAME##_g(&sum, 0) == (TYPE)(2 * TURNS * pes) && shmem_##NAME##_g(&most, 0) == (TYPE)(pes - 1));  \
     }
 SHMEM_INTERNAL_AMO_TYPES(TRY_ATOMICS, 0)
 #define CALL_ATOMICS(TYPE, NAME, ...) add_##NAME();
@@ -120,12 +122,12 @@ static void try_signals(void)
     CHECK(shmem_uint64_test_any(all, (size_t)pes, NULL, SHMEM_CMP_NE, (uint64_t)me + 1) == SIZE_MAX);
 }
 
-static void try_lock(void)
+static void try_lock(int turns)
 {
     static long lock, count;
     count = 0;
     shmem_barrier_all();
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < turns; i++) {
         if (i % 2 == 0)
             shmem_set_lock(&lock);
         else
@@ -135,7 +137,7 @@ static void try_lock(void)
         shmem_clear_lock(&lock);
     }
     shmem_barrier_all();
-    CHECK(shmem_long_g(&count, 0) == 200L * pes);
+    CHECK(shmem_long_g(&count, 0) == (long)turns * pes);
 }
 
 /* The PEs of odd number, backwards; parts of different lengths; a set of PEs by its older name. */
@@ -182,19 +184,75 @@ static void try_heap(void)
     shmem_free(a);
 }
 
-int main(void)
+/* The PEs of this one's machine, by shmem_ptr, by SHMEM_TEAM_SHARED, and as HOPCAST_NODE_SIZE says. */
+static void try_machine(void)
 {
-    for (int round = 0; round < 2; round++) { /* a program may begin again */
+    static int sum, one = 1;
+    const char *text = getenv("HOPCAST_NODE_SIZE");
+    int size = text && atoi(text) ? atoi(text) : pes, first = me / size * size,
+        end = first + size < pes ? first + size : pes;
+    for (int p = 0; p < pes; p++) {
+        int place = shmem_team_translate_pe(SHMEM_TEAM_WORLD, p, SHMEM_TEAM_SHARED);
+        CHECK((place >= 0) == (p >= first && p < end) && (shmem_ptr(&sum, p) != NULL) == (place >= 0));
+        CHECK(place < 0 || shmem_team_translate_pe(SHMEM_TEAM_SHARED, place, SHMEM_TEAM_WORLD) == p);
+        CHECK(shmem_addr_accessible(&sum, p));
+    }
+    CHECK(shmem_team_n_pes(SHMEM_TEAM_SHARED) == end - first && shmem_team_my_pe(SHMEM_TEAM_SHARED) == me - first);
+    CHECK(shmem_int_sum_reduce(SHMEM_TEAM_SHARED, &sum, &one, 1) == 0 && sum == end - first);
+    shmem_barrier_all();
+}
+
+/* More than may be under way, in order, large and small: the last of each overtakes nothing. */
+static void try_much(void)
+{
+    enum { BYTES = (20 << 20) + 5, MANY = 3000 };
+    static long at[MANY], told;
+    int next = (me + 1) % pes, last = (me + pes - 1) % pes;
+    unsigned char *there = shmem_malloc(BYTES), *here = malloc(BYTES);
+    size_t differ = 0;
+    for (size_t i = 0; i < BYTES; i++)
+        here[i] = (unsigned char)(i % 251 + (size_t)me);
+    told = 0;
+    shmem_barrier_all();
+    shmem_putmem_nbi(there, here, BYTES, next);
+    for (long i = 0; i < MANY; i++)
+        shmem_long_p(&at[i], i + me, next);
+    shmem_fence();
+    shmem_long_atomic_inc(&told, next);
+    shmem_long_wait_until(&told, SHMEM_CMP_EQ, 1);
+    for (size_t i = 0; i < BYTES; i++)
+        differ += there[i] != (unsigned char)(i % 251 + (size_t)last);
+    for (long i = 0; i < MANY; i++)
+        differ += at[i] != i + last;
+    shmem_barrier_all();
+    shmem_getmem(here, there, BYTES, next);
+    for (size_t i = 0; i < BYTES; i++)
+        differ += here[i] != (unsigned char)(i % 251 + (size_t)me);
+    CHECK(differ == 0);
+    free(here);
+    shmem_free(there);
+}
+
+int main(int argc, char **argv)
+{
+    int brief = argc > 1 && strcmp(argv[1], "briefly") == 0;
+    for (int round = 0; round < 2 - brief; round++) { /* a program may begin again */
         int provided;
         CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0 && provided == SHMEM_THREAD_MULTIPLE);
         me = shmem_my_pe();
         pes = shmem_n_pes();
-        SHMEM_INTERNAL_RMA_TYPES(CALL, 0)
-        SHMEM_INTERNAL_AMO_TYPES(CALL_ATOMICS, 0)
+        if (brief) {
+            CALL(, schar) CALL(, int) CALL(, longdouble) CALL_ATOMICS(, uint) CALL_ATOMICS(, long)
+        } else {
+            SHMEM_INTERNAL_RMA_TYPES(CALL, 0)
+            SHMEM_INTERNAL_AMO_TYPES(CALL_ATOMICS, 0)
+        }
         try_signals();
         try_heap();
-        try_lock();
+        try_lock(brief ? 30 : 200);
         try_teams();
+        try_machine();
+        try_much();
         shmem_finalize();
     }
     return wrong != 0;
