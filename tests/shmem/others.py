@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other projects' OpenSHMEM tests, compiled unchanged and run: others.py BUILD FOLDER [-n 2,4] [-j JOBS] [PATTERN...]
+"""Other projects' OpenSHMEM tests, compiled unchanged and run: others.py BUILD FOLDER [-n 2,4] [-j JOBS]
+[--mpirun openmpi|mpich [--node-size K]] [--keep WHERE] [PATTERN...]
 
 FOLDER holds checkouts of openshmem-org's tests-sos, tests-cray, tests-mellanox and tests-uh, and of its specification (as
 spec), as far as they are there; PATTERN chooses programs as suite/name. What is known not to pass stands in KNOWN with its
-reason (docs/shmem.md has them, too). Exit status 1: another one failed, or one of those passes."""
+reason (docs/shmem.md has them, too). --mpirun starts them by that instead of hopcast-shmemrun, and --node-size makes every K PEs a
+machine of their own. --keep: what was compiled stays in that folder, and is taken from there. Exit status 1: another one failed, or one of those passes."""
 import argparse
 import concurrent.futures
 import fnmatch
@@ -91,18 +93,31 @@ def build(build_folder, name, sources, flags, where):
     plus = any(s.endswith(".cpp") for s in sources)
     compiler = os.path.join(build_folder, "hopcast-shmemc++" if plus else "hopcast-shmemcc")
     command = [compiler, "-O1", "-w", "-pthread", *flags, *sources, "-lm", "-o", os.path.join(where, name.replace("/", "+"))]
+    if os.path.exists(command[-1]):
+        return True, ""
     done = subprocess.run(command, capture_output=True, text=True)
     errors = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
     return done.returncode == 0, "; ".join(errors[:3])
 
 
-def run(build_folder, where, name, pes, timeout_s):
-    program = os.path.join(where, name.replace("/", "+"))
-    command = [os.path.join(build_folder, "hopcast-shmemrun"), "-n", str(pes), program, *ARGUMENTS.get(name, [])]
+def starter(o):
+    """The command that starts PEs, up to their number, and its environment."""
+    environment = dict(os.environ, HOPCAST_MPI_PATH=o.build)
+    if o.node_size:
+        environment["HOPCAST_NODE_SIZE"] = str(o.node_size)
+    if not o.mpirun:
+        return [os.path.join(o.build, "hopcast-shmemrun"), "-n"], environment
+    allowed = ["--allow-run-as-root", "--oversubscribe"] if o.mpirun == "openmpi" else []
+    return ["mpirun." + o.mpirun, *allowed, "-n"], environment
+
+
+def run(start, where, name, pes, timeout_s):
+    program = os.path.join(os.path.abspath(where), name.replace("/", "+"))
+    command = [*start[0], str(pes), program, *ARGUMENTS.get(name, [])]
     with tempfile.TemporaryDirectory() as own:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL,
-                                  cwd=own, errors="replace")
+                                  cwd=own, errors="replace", env=start[1])
         except subprocess.TimeoutExpired:
             return f"no end within {timeout_s} s"
     said = (done.stdout[-2000:] + done.stderr[-2000:]).strip()
@@ -126,6 +141,9 @@ def main():
     arguments.add_argument("-n", default="2,4")
     arguments.add_argument("-j", type=int, default=2)
     arguments.add_argument("--timeout", type=int, default=TIMEOUT_S)
+    arguments.add_argument("--mpirun", choices=("openmpi", "mpich"))
+    arguments.add_argument("--node-size", type=int)
+    arguments.add_argument("--keep")
     arguments.add_argument("patterns", nargs="*", default=["*"])
     o = arguments.parse_intermixed_args()
     o.build = os.path.abspath(o.build)
@@ -148,11 +166,13 @@ def main():
             wrong.append(f"{name}, {n} PEs: {result}: {said or reason}")
 
     with tempfile.TemporaryDirectory() as where, concurrent.futures.ThreadPoolExecutor(o.j) as pool:
+        where = o.keep or where
+        os.makedirs(where, exist_ok=True)
         built = list(pool.map(lambda p: (p[0], *build(o.build, *p, where)), chosen))
         for name, fine, said in built:
             judge(name.split("/")[0], name, 0, "" if fine else said) if not fine else None
         cases = [(name, n) for name, fine, _ in built if fine for n in pes]
-        results = pool.map(lambda c: (*c, run(o.build, where, *c, o.timeout)), cases)
+        results = pool.map(lambda c: (*c, run(starter(o), where, *c, o.timeout)), cases)
         for name, n, said in results:
             judge(name.split("/")[0], name, n, said)
     for line in wrong:
