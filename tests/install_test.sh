@@ -80,6 +80,10 @@ check "what it made runs alone" "$work/plus"
 if ldd "$work/calls" | grep libhopcast_shmem | grep -qF "$prefix"; then ok "it uses the library of its folder"; else
     bad "it uses the library of its folder"
 fi
+cp -r "$source/examples/shmem" "$work/search"
+check "the search for images builds" env -C "$work/search" PATH="$prefix/bin:$PATH" make
+check "it finds what a serial program finds" env HOPCAST_SHMEM_PROFILES="$work" LD_LIBRARY_PATH="$library" \
+    "$prefix/bin/hopcast-shmemrun" -n 2 --heap 16M "$work/search/cbir" --images 50 --latency 1e-5
 
 # ---- every public header compiles alone ----
 

@@ -305,9 +305,9 @@ static void predict_gather(uint32_t nodes, double time_s[APPROACHES])
 static double predict_put(uint32_t count)
 {
     const struct hop_stage write = step("write");
-    uint32_t last = count % PIECE_IMAGES;
+    uint32_t pieces = count / PIECE_IMAGES, last = count % PIECE_IMAGES;
     return hop_stage_time_s(&write, sizeof(struct job)) +
-           count / PIECE_IMAGES * hop_stage_time_s(&write, PIECE_IMAGES * IMAGE_BYTES) +
+           (pieces ? pieces * hop_stage_time_s(&write, PIECE_IMAGES * IMAGE_BYTES) : 0) +
            (last ? hop_stage_time_s(&write, last * IMAGE_BYTES) : 0);
 }
 
