@@ -73,7 +73,7 @@ check "the installed command answers" "$prefix/bin/hopcast" --version
 cp "$source/tests/shmem/calls.c" "$work/calls.c"
 echo 'int main() { shmem_init(); shmem_long_p((long *)shmem_malloc(8), 1, 0); shmem_finalize(); }' >"$work/plus.cc"
 check "hopcast-shmemcc compiles" env -C "$work" "$prefix/bin/hopcast-shmemcc" -Wall -Werror -o calls calls.c
-check "hopcast-shmemrun runs it" "$prefix/bin/hopcast-shmemrun" -n 2 --heap 16M "$work/calls"
+check "hopcast-shmemrun runs it" "$prefix/bin/hopcast-shmemrun" -n 2 --heap 64M "$work/calls"
 ln -s "$prefix/bin/hopcast-shmemc++" "$work/by_a_link"
 check "hopcast-shmemc++ does, by a link to it" env -C "$work" ./by_a_link -Wall -include mpp/shmem.h -o plus plus.cc
 check "what it made runs alone" "$work/plus"
