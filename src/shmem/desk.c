@@ -124,7 +124,7 @@ static void register_slots(bool on)
 {
     for (hop_shmem_space *space = hop_shmem_space_first(); space; space = space->next) {
         for (uint32_t pe = 0; pe < hop_shmem.pes; pe++) {
-            if (on)
+            if (on && all.slots[pe])
                 (void)space->ops->register_host(space->served, all.slots[pe], HOP_SHMEM_SLOTS * HOP_SHMEM_SLOT_BYTES,
                                                 NULL); /* else it is slower */
         }
@@ -137,8 +137,10 @@ static char **parts_of_last_region(void)
     char **parts = calloc(hop_shmem.pes, sizeof *parts);
     if (!parts)
         hop_shmem_die("shmemx_space_create", "out of memory");
-    for (uint32_t pe = 0; pe < hop_shmem.pes; pe++)
-        parts[pe] = hop_region_part(&team->regions[team->region_count - 1], team->local_of[pe]);
+    for (uint32_t pe = 0; pe < hop_shmem.pes; pe++) {
+        if (!hop_shmem_is_far((int)pe))
+            parts[pe] = hop_region_part(&team->regions[team->region_count - 1], team->local_of[pe]);
+    }
     return parts;
 }
 

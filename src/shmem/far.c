@@ -9,6 +9,7 @@
  * So many bytes at most are under way to a PE without an answer to a mark behind them, whatever it does meanwhile.
  */
 #include "shmem/far.h"
+#include "shmem/spaces.h"
 
 #include <sched.h>
 
@@ -29,17 +30,19 @@ static struct {
 
 /* ---- messages ---- */
 
-/* To the segment and offset of the address. */
+/* To the segment, or the space, and the offset of the address. */
 static struct hop_shmem_letter letter_to(enum hop_shmem_wish wish, const void *address, size_t bytes, int pe,
                                          const char *who)
 {
     const struct hop_shmem_segment *segment = hop_shmem_segment_of(address, bytes);
-    if (!segment || !far.marks)
+    const hop_shmem_space *space = segment ? NULL : hop_shmem_space_of(address);
+    if ((!segment && !space) || !far.marks)
         hop_shmem_die(who, "memory at %p of PE %d is not reached from here\nsymmetric memory", address, pe);
-    return (struct hop_shmem_letter){.wish = wish,
-                                     .segment = (uint32_t)(segment - hop_shmem.segments),
-                                     .offset = (uintptr_t)address - segment->begin,
-                                     .bytes = bytes};
+    return (struct hop_shmem_letter){
+        .wish = wish,
+        .segment = segment ? (uint32_t)(segment - hop_shmem.segments) : HOP_SHMEM_SEGMENTS + space->number,
+        .offset = (uintptr_t)address - (segment ? segment->begin : (uintptr_t)space->begin),
+        .bytes = bytes};
 }
 
 static void tell(int pe, const struct hop_shmem_letter *letter, const void *bytes, size_t size, const char *who)
@@ -102,6 +105,11 @@ void hop_shmem_far_put(void *dest, const void *source, size_t bytes, int pe, con
         send(pe, &letter, (const char *)source + done, letter.bytes, who);
     }
     (void)pthread_mutex_unlock(&far.lock);
+}
+
+size_t hop_shmem_far_piece(void)
+{
+    return far.piece;
 }
 
 void hop_shmem_far_quiet(void)

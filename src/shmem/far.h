@@ -13,6 +13,8 @@ void hop_shmem_far_put(void *dest, const void *source, size_t bytes, int pe, con
 void hop_shmem_far_get(void *dest, const void *source, size_t bytes, int pe, const char *who);
 /* All that this PE has begun is there. */
 void hop_shmem_far_quiet(void);
+/* Bytes of the pieces that a put goes in at most, which take their steps one after the other. */
+size_t hop_shmem_far_piece(void);
 
 /* Atomics of 4 and 8 bytes, by their bits; a set is a swap of which nobody asks what was there. */
 enum hop_shmem_amo {
@@ -32,7 +34,7 @@ uint64_t hop_shmem_far_amo(enum hop_shmem_amo op, void *at, size_t bytes, uint64
 
 enum hop_shmem_wish { HOP_SHMEM_PUT, HOP_SHMEM_GET, HOP_SHMEM_ACT, HOP_SHMEM_MARK, HOP_SHMEM_END, HOP_SHMEM_STOP };
 struct hop_shmem_letter {
-    uint32_t wish, segment, op, unused;
+    uint32_t wish, segment, op, unused; /* segment: HOP_SHMEM_SEGMENTS + a space's number */
     uint64_t offset, bytes;    /* of the segment; the bytes of a put follow */
     uint64_t value, condition; /* of an atomic; the exit status of an end */
     uint64_t id;               /* the answer begins with it; 0: nobody waits for one */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "shmem/far.h"
+#include "shmem/spaces.h"
 
 #define LOOK_S 1.0
 #define FULL_S 1e-4 /* between two tries where too much waits to be sent */
@@ -16,18 +17,34 @@
 static pthread_t thread;
 static const char who[] = "serving others";
 
+static hop_shmem_space *space_of(const struct hop_shmem_letter *letter)
+{
+    return letter->segment < HOP_SHMEM_SEGMENTS ? NULL : hop_shmem_space_numbered(letter->segment - HOP_SHMEM_SEGMENTS);
+}
+
 /* What another PE says of memory here is looked at. */
 static char *place_of(const struct hop_shmem_letter *letter, int from)
 {
     const struct hop_shmem_segment *segment =
         letter->segment < HOP_SHMEM_SEGMENTS ? &hop_shmem.segments[letter->segment] : NULL;
-    if (!segment || letter->offset > segment->bytes || letter->bytes > segment->bytes - letter->offset)
+    const hop_shmem_space *space = space_of(letter);
+    uint64_t bytes = segment ? segment->bytes : space ? space->config.sheap_size : 0;
+    if (letter->offset > bytes || letter->bytes > bytes - letter->offset)
         hop_shmem_die(who,
-                      "PE %d wants %llu bytes at %llu of segment %u, which has %zu\nthe same program and "
+                      "PE %d wants %llu bytes at %llu of segment %u, which has %llu\nthe same program and "
                       "SHMEM_SYMMETRIC_SIZE on all PEs",
                       from, (unsigned long long)letter->bytes, (unsigned long long)letter->offset, letter->segment,
-                      segment ? segment->bytes : 0);
-    return (char *)segment->begin + letter->offset;
+                      (unsigned long long)bytes);
+    return (segment ? (char *)segment->begin : space ? space->begin : NULL) + letter->offset;
+}
+
+/* A device copies what is in its memory. */
+static void copy(const struct hop_shmem_letter *letter, void *to, const void *from)
+{
+    struct hop_diag diag;
+    hop_shmem_space *space = space_of(letter);
+    if (space && hop_shmem_space_serve(space, to, from, letter->bytes, &diag) != HOP_OK)
+        hop_shmem_fail(who, &diag);
 }
 
 static void answer(int to, int tag, const void *head, size_t head_bytes, const void *bytes, size_t size)
@@ -61,9 +78,22 @@ static void put(char *to, const char *from, size_t bytes)
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
+static void get(const struct hop_shmem_letter *letter, int from)
+{
+    char *place = place_of(letter, from), *room = space_of(letter) ? malloc(letter->bytes + 1) : NULL;
+    if (space_of(letter) && !room)
+        hop_shmem_die(who, "out of memory");
+    if (room)
+        copy(letter, room, place);
+    answer(from, HOP_TAG_ANSWER, &letter->id, sizeof letter->id, room ? room : place, letter->bytes);
+    free(room);
+}
+
 static void act(const struct hop_shmem_letter *letter, int from)
 {
     char *at = place_of(letter, from);
+    if (space_of(letter))
+        hop_shmem_die(who, "PE %d asks for an atomic on memory of a space\nmemory of the host", from);
     uint64_t had =
         hop_shmem_near_amo((enum hop_shmem_amo)letter->op, at, letter->bytes, letter->value, letter->condition);
     if (letter->id)
@@ -90,11 +120,13 @@ static bool serve_one(const struct hop_group_message *message)
         if (letter.bytes != message->size_bytes - sizeof letter)
             hop_shmem_die(who, "PE %d puts %zu bytes, not %llu", message->from, message->size_bytes - sizeof letter,
                           (unsigned long long)letter.bytes);
-        put(place_of(&letter, message->from), message->bytes + sizeof letter, letter.bytes);
+        if (space_of(&letter))
+            copy(&letter, place_of(&letter, message->from), message->bytes + sizeof letter);
+        else
+            put(place_of(&letter, message->from), message->bytes + sizeof letter, letter.bytes);
         break;
     case HOP_SHMEM_GET:
-        answer(message->from, HOP_TAG_ANSWER, &letter.id, sizeof letter.id, place_of(&letter, message->from),
-               letter.bytes);
+        get(&letter, message->from);
         break;
     case HOP_SHMEM_ACT:
         act(&letter, message->from);

@@ -23,11 +23,7 @@ void shmemx_space_create(shmemx_space_config_t config, shmemx_space_t *space)
         config.read_rate < 0 || config.write_rate < 0 || config.latency < 0)
         hop_shmem_die(__func__, "a space of %zu bytes, of kind %d\n1 byte or more, and a kind of memory that there is",
                       config.sheap_size, (int)config.memkind);
-    hop_shmem_space *made = NULL;
-    if (hop_shmem.team->group)
-        (void)hop_fail(&diag, HOP_ERR_UNSUPPORTED, "the PEs are on several machines\none machine");
-    else
-        made = hop_shmem_space_create(&config, &diag);
+    hop_shmem_space *made = hop_shmem_space_create(&config, &diag);
     if (!made) {
         if (diag.status != HOP_OK)
             (void)fprintf(stderr, "hopcast-shmem: PE %u, %s: %s\n", hop_shmem.pe, __func__, diag.what);

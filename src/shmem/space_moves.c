@@ -5,13 +5,14 @@
  */
 #include <stdio.h>
 
+#include "shmem/far.h"
 #include "shmem/spaces.h"
 
 struct move {
     bool puts;
     hop_shmem_space *there, *here; /* NULL: memory of the host */
     char *symmetric, *local;       /* mapped: symmetric is where it is mapped here */
-    bool mapped;
+    bool mapped, far;              /* far: the PE is on another machine */
     size_t bytes;
     int pe;
     const char *who;
@@ -68,17 +69,33 @@ static void move_within(const struct move *m)
 
 /* ---- packets ---- */
 
-static void steps_of(const struct move *m, enum hop_shmem_step *first, enum hop_shmem_step *second)
+/* How many. */
+static uint32_t steps_of(const struct move *m, enum hop_shmem_step steps[3])
 {
-    *first = m->puts ? (m->here ? HOP_SHMEM_READ : HOP_SHMEM_COPY) : HOP_SHMEM_SERVED_READ;
-    *second = m->puts ? HOP_SHMEM_SERVED_WRITE : m->here ? HOP_SHMEM_WRITE : HOP_SHMEM_COPY;
+    uint32_t count = 0;
+    if (m->puts && (m->here || !m->far))
+        steps[count++] = m->here ? HOP_SHMEM_READ : HOP_SHMEM_COPY;
+    if (!m->puts)
+        steps[count++] = HOP_SHMEM_SERVED_READ;
+    if (m->far)
+        steps[count++] = HOP_SHMEM_NETWORK;
+    if (m->puts && m->there)
+        steps[count++] = HOP_SHMEM_SERVED_WRITE;
+    if (!m->puts && (m->here || !m->far))
+        steps[count++] = m->here ? HOP_SHMEM_WRITE : HOP_SHMEM_COPY;
+    return count;
 }
 
 static void choose(const struct move *m, shmemx_choice_t *choice)
 {
-    enum hop_shmem_step first, second;
-    steps_of(m, &first, &second);
-    hop_shmem_choose(m->there, first, second, m->bytes, choice);
+    enum hop_shmem_step steps[3];
+    uint32_t count = steps_of(m, steps);
+    hop_shmem_space *space = m->there && m->there->profile ? m->there : m->here;
+    *choice = (shmemx_choice_t){.reason = "memory of hosts alone"};
+    if (!space || !space->profile)
+        return;
+    size_t most = m->far && hop_shmem_far_piece() < HOP_SHMEM_SLOT_BYTES ? hop_shmem_far_piece() : HOP_SHMEM_SLOT_BYTES;
+    hop_shmem_choose(space, steps, count, m->bytes, most, choice);
 }
 
 static size_t packet_at(const struct move *m, size_t packet, uint64_t number)
@@ -108,6 +125,27 @@ static void move_in_packets(const struct move *m, size_t packet, bool overlaps)
     (void)pthread_mutex_unlock(&slots);
 }
 
+/* ---- another machine ---- */
+
+/* What is put waits for nothing but room; what is got comes piece by piece. */
+static void move_far(const struct move *m, size_t packet)
+{
+    (void)pthread_mutex_lock(&slots);
+    for (uint64_t i = 0; i * packet < m->bytes; i++) {
+        size_t bytes = packet_at(m, packet, i);
+        char *local = m->local + i * packet, *slot = m->here ? hop_shmem_slot(0) : local;
+        if (m->puts && m->here)
+            copy(m, m->here, slot, local, bytes);
+        if (m->puts)
+            hop_shmem_far_put(m->symmetric + i * packet, slot, bytes, m->pe, m->who);
+        else
+            hop_shmem_far_get(slot, m->symmetric + i * packet, bytes, m->pe, m->who);
+        if (!m->puts && m->here)
+            copy(m, m->here, local, slot, bytes);
+    }
+    (void)pthread_mutex_unlock(&slots);
+}
+
 /* ---- which ---- */
 
 /* A space in the host's memory is mapped by all. */
@@ -115,7 +153,7 @@ static void take_for_host(struct move *m)
 {
     if (m->here && m->here->config.memkind == SHMEMX_MEM_HOST)
         m->here = NULL;
-    if (!m->there || m->there->config.memkind != SHMEMX_MEM_HOST)
+    if (!m->there || m->far || m->there->config.memkind != SHMEMX_MEM_HOST)
         return;
     m->symmetric = reached(m);
     m->mapped = true;
@@ -130,6 +168,7 @@ static bool find(struct move *m)
         return false;
     if ((uint32_t)m->pe >= hop_shmem.pes)
         hop_shmem_die(m->who, "there is no PE %d\n0 to %u", m->pe, hop_shmem.pes - 1);
+    m->far = hop_shmem_is_far(m->pe);
     const hop_shmem_space *spaces[] = {m->there, m->here};
     const char *const addresses[] = {m->symmetric, m->local};
     for (int i = 0; i < 2; i++) {
@@ -146,7 +185,8 @@ static void tell(const struct move *m, const shmemx_choice_t *choice)
     static const char *const kinds[] = {"host", "accelerator", "cuda", "hip"};
     (void)fprintf(stderr, "hopcast-shmem: PE %u, %s of %zu bytes %s PE %d: %s here, %s there: %s\n", hop_shmem.pe,
                   m->puts ? "put" : "get", m->bytes, m->puts ? "to" : "from", m->pe,
-                  m->here ? kinds[m->here->config.memkind] : "host", kinds[m->there->config.memkind], choice->reason);
+                  m->here ? kinds[m->here->config.memkind] : "host",
+                  m->there ? kinds[m->there->config.memkind] : "host", choice->reason);
 }
 
 bool hop_shmem_space_move(bool puts, void *symmetric, void *local, size_t bytes, int pe, const char *who)
@@ -157,7 +197,7 @@ bool hop_shmem_space_move(bool puts, void *symmetric, void *local, size_t bytes,
         return false;
     if (bytes == 0)
         return true;
-    if (is_one_copy(&m)) {
+    if (!m.far && is_one_copy(&m)) {
         move_at_once(&m);
     } else if (pe == (int)hop_shmem.pe) {
         (void)pthread_mutex_lock(&slots);
@@ -167,7 +207,10 @@ bool hop_shmem_space_move(bool puts, void *symmetric, void *local, size_t bytes,
         choose(&m, &choice);
         if (hop_shmem.explains)
             tell(&m, &choice);
-        move_in_packets(&m, choice.packet_bytes ? choice.packet_bytes : bytes, choice.overlaps);
+        if (m.far)
+            move_far(&m, choice.packet_bytes ? choice.packet_bytes : bytes);
+        else
+            move_in_packets(&m, choice.packet_bytes ? choice.packet_bytes : bytes, choice.overlaps);
     }
     return true;
 }
@@ -181,7 +224,7 @@ bool hop_shmem_space_explain(bool puts, const void *symmetric, const void *local
                      .bytes = bytes,
                      .pe = pe,
                      .who = "shmemx_explain"};
-    if (bytes == 0 || !find(&m) || is_one_copy(&m) || pe == (int)hop_shmem.pe)
+    if (bytes == 0 || !find(&m) || (!m.far && is_one_copy(&m)) || pe == (int)hop_shmem.pe)
         return false;
     choose(&m, choice);
     return true;

@@ -13,13 +13,14 @@
 
 #include "base/clock.h"
 #include "base/replace.h"
+#include "shmem/far.h"
 #include "shmem/spaces.h"
 
 #define BUDGET_S 1.5
 enum { TEXT_BYTES = 16384, KEY_BYTES = 512, TURNS_LEAST = 3, TURNS_MOST = 30 };
 #define ENOUGH_S 0.008 /* of one step at one size */
 
-static const char *const names[HOP_SHMEM_STEPS] = {"copy", "read", "write", "served-read", "served-write"};
+static const char *const names[HOP_SHMEM_STEPS] = {"copy", "read", "write", "served-read", "served-write", "network"};
 static const uint64_t sizes[] = {1 << 10,   4 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10,
                                  512 << 10, 1 << 20, 2 << 20,  4 << 20,  8 << 20};
 
@@ -49,9 +50,10 @@ static void describe(const hop_shmem_space *space, char key[KEY_BYTES])
     processor(cpu, sizeof cpu);
     (void)gethostname(host, sizeof host - 1);
     space->ops->properties(space->own, &properties);
-    (void)snprintf(key, KEY_BYTES, "# hopcast-shmem profile 1, hopcast %s, %s, %s, %ld processors, %s (%s), %g %g %g",
-                   hop_version(), host, cpu, sysconf(_SC_NPROCESSORS_ONLN), kinds[space->config.memkind],
-                   properties.name, space->config.read_rate, space->config.write_rate, space->config.latency);
+    (void)snprintf(
+        key, KEY_BYTES, "# hopcast-shmem profile 1, hopcast %s, %s, %s, %ld processors, %s (%s), %u machines, %g %g %g",
+        hop_version(), host, cpu, sysconf(_SC_NPROCESSORS_ONLN), kinds[space->config.memkind], properties.name,
+        hop_shmem.team->nodes, space->config.read_rate, space->config.write_rate, space->config.latency);
 }
 
 /* Of a space that is smaller than all sizes its own is the first. */
@@ -85,13 +87,29 @@ static bool path_of(const hop_shmem_space *space, char *path, size_t size)
         *at = '/';
     }
     (void)mkdir(path, 0700);
-    int more = snprintf(path + used, size - (size_t)used, "/shmem-%d-%g-%g-%g-%llu.steps", (int)space->config.memkind,
-                        space->config.read_rate, space->config.write_rate, space->config.latency,
-                        (unsigned long long)largest(space));
+    int more = snprintf(path + used, size - (size_t)used, "/shmem-%d-%g-%g-%g-%llu-%u.steps",
+                        (int)space->config.memkind, space->config.read_rate, space->config.write_rate,
+                        space->config.latency, (unsigned long long)largest(space), hop_shmem.team->nodes);
     return more > 0 && (size_t)(used + more) < size;
 }
 
 /* ---- measuring ---- */
+
+/* The first PE of another machine; -1: there is none. */
+static int first_far(void)
+{
+    uint32_t pe = 0;
+    while (pe < hop_shmem.pes && !hop_shmem_is_far((int)pe))
+        pe++;
+    return pe < hop_shmem.pes ? (int)pe : -1;
+}
+
+static int steps_measured(void)
+{
+    return first_far() < 0 ? HOP_SHMEM_NETWORK : HOP_SHMEM_STEPS;
+}
+
+static void *scratch; /* symmetric, where there is a network */
 
 static void do_step(hop_shmem_space *space, enum hop_shmem_step step, char *memory, size_t bytes)
 {
@@ -105,6 +123,10 @@ static void do_step(hop_shmem_space *space, enum hop_shmem_step step, char *memo
         break;
     case HOP_SHMEM_WRITE:
         hop_shmem_space_copy(space, space->begin, hop_shmem_slot(0), bytes, who);
+        break;
+    case HOP_SHMEM_NETWORK:
+        hop_shmem_far_put(scratch, memory, bytes, first_far(), who);
+        hop_shmem_far_quiet();
         break;
     default:
         hop_shmem_order((int)hop_shmem.pe, 1, step == HOP_SHMEM_SERVED_WRITE, space, 0, bytes);
@@ -135,12 +157,12 @@ static size_t measure_sizes(hop_shmem_space *space, size_t most, char *memory, d
         double now_s = hop_now_s();
         if (s > 0 && now_s - begun_s + 3 * last_s > BUDGET_S)
             break;
-        for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+        for (int step = 0; step < steps_measured(); step++)
             times_s[s][step] = hop_max(measure_step(space, (enum hop_shmem_step)step, memory, size_at(space, s)), 1e-9);
         last_s = hop_now_s() - now_s;
     }
     for (size_t i = s; i-- > 1;) { /* fewer bytes take no longer */
-        for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+        for (int step = 0; step < steps_measured(); step++)
             times_s[i - 1][step] = hop_min(times_s[i - 1][step], times_s[i][step]);
     }
     return s;
@@ -157,11 +179,11 @@ static void measure(hop_shmem_space *space, char *text)
     hop_shmem_space_copy(space, was, space->begin, most, "shmemx_tune");
     memset(memory, 1, most);
     size_t count = measure_sizes(space, most, memory, times_s), used = (size_t)snprintf(text, TEXT_BYTES, "steps");
-    for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+    for (int step = 0; step < steps_measured(); step++)
         used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %s", names[step]);
     for (size_t s = 0; s < count; s++) {
         used += (size_t)snprintf(text + used, TEXT_BYTES - used, "\n%lluB", (unsigned long long)size_at(space, s));
-        for (int step = 0; step < HOP_SHMEM_STEPS; step++)
+        for (int step = 0; step < steps_measured(); step++)
             used += (size_t)snprintf(text + used, TEXT_BYTES - used, " %.6gs", times_s[s][step]);
     }
     (void)snprintf(text + used, TEXT_BYTES - used, "\n");
@@ -209,8 +231,12 @@ void hop_shmem_profile(hop_shmem_space *space, bool again)
     char *text = calloc(2, TEXT_BYTES);
     if (!text)
         hop_shmem_die(who, "out of memory");
+    scratch = hop_shmem.team->group ? pshmem_malloc(largest(space)) : NULL;
+    if (hop_shmem.team->group && !scratch)
+        hop_shmem_die(who, "no room in the symmetric heap to measure the network\nSHMEM_SYMMETRIC_SIZE of 16M or more");
     if (hop_shmem.pe == 0)
         find_or_measure(space, again, text);
+    pshmem_free(scratch);
     if (hop_shmem.pes > 1)
         hop_shmem_run(world, &shape, text, text, who);
     hop_stages_destroy(space->profile);
@@ -221,31 +247,27 @@ void hop_shmem_profile(hop_shmem_space *space, bool again)
 
 /* ---- choosing ---- */
 
-/* A slot is the most that a packet can be; all of them, where one after the other goes. 0: whole. */
-static size_t in_slots(size_t packet_bytes, size_t bytes, bool overlaps)
+void hop_shmem_choose(hop_shmem_space *space, const enum hop_shmem_step *steps, uint32_t count, size_t bytes,
+                      size_t most, shmemx_choice_t *choice)
 {
-    size_t room = overlaps ? HOP_SHMEM_SLOT_BYTES : HOP_SHMEM_SLOTS * HOP_SHMEM_SLOT_BYTES;
-    size_t most = packet_bytes && packet_bytes < room ? packet_bytes : room;
-    return most < bytes ? most : 0;
-}
-
-void hop_shmem_choose(hop_shmem_space *space, enum hop_shmem_step first, enum hop_shmem_step second, size_t bytes,
-                      shmemx_choice_t *choice)
-{
-    const struct hop_stage both[] = {space->profile->stages[first], space->profile->stages[second]};
-    const struct hop_stages steps = {both, HOP_COUNT(both)};
+    static const hop_stages_overlap overlaps[][2] = {{0, 0}, {0, 1}, {0, 3}};
+    const struct hop_stages_options options = {.overlaps = overlaps[count - 1], .overlap_count = 2};
+    struct hop_stage all[3];
+    const struct hop_stages stages = {all, count};
     struct hop_stages_choice made;
+    bool forced = space->forced != SIZE_MAX;
     *choice = (shmemx_choice_t){0};
-    if (space->forced != SIZE_MAX) {
-        choice->overlaps = space->forced != 0 && space->forced < bytes;
-        choice->packet_bytes = in_slots(space->forced, bytes, choice->overlaps);
-        choice->predicted_s = hop_stages_time_s(&steps, choice->overlaps ? 1 : 0, bytes, choice->packet_bytes);
-        (void)snprintf(choice->reason, sizeof choice->reason, "shmemx_set_packet says so");
-        return;
-    }
-    HOP_SHMEM_NEED("choosing packets", hop_stages_choose(&steps, bytes, NULL, &made, &diag_));
-    choice->overlaps = made.best.overlap != 0;
-    choice->packet_bytes = in_slots(made.best.packet_bytes, bytes, choice->overlaps);
-    choice->predicted_s = made.best.time_s;
-    (void)snprintf(choice->reason, sizeof choice->reason, "%s", made.reason);
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = space->profile->stages[steps[i]];
+    if (!forced)
+        HOP_SHMEM_NEED("choosing packets", hop_stages_choose(&stages, bytes, &options, &made, &diag_));
+    size_t packet = forced ? space->forced : made.best.packet_bytes;
+    choice->overlaps = forced ? packet != 0 && packet < bytes : made.best.overlap != 0;
+    if (packet == 0 || packet > most) /* whole, as far as there is room for it */
+        packet = !choice->overlaps && bytes <= HOP_SHMEM_SLOTS * most ? 0 : most;
+    choice->packet_bytes = packet < bytes ? packet : 0;
+    choice->predicted_s =
+        forced ? hop_stages_time_s(&stages, choice->overlaps ? overlaps[count - 1][1] : 0, bytes, choice->packet_bytes)
+               : made.best.time_s;
+    (void)snprintf(choice->reason, sizeof choice->reason, "%s", forced ? "shmemx_set_packet says so" : made.reason);
 }

@@ -62,7 +62,7 @@ static void reach(hop_shmem_space *space, uint32_t pe, const struct part *part)
 {
     bool reaches = false;
     void *address;
-    if (pe == hop_shmem.pe || !part->direct)
+    if (pe == hop_shmem.pe || !part->direct || hop_shmem_is_far((int)pe))
         return;
     if (space->ops->reaches(space->own, part->place, &reaches, NULL) == HOP_OK && reaches &&
         space->ops->import_memory(space->own, &part->handle, &address, NULL) == HOP_OK)
@@ -107,6 +107,7 @@ static void finish(hop_shmem_space *space)
     hop_extents_destroy(&space->extents);
     hop_stages_destroy(space->profile);
     (void)pthread_mutex_destroy(&space->lock);
+    (void)pthread_mutex_destroy(&space->serve_lock);
     free(space->direct);
     free(space);
 }
@@ -120,6 +121,7 @@ hop_shmem_space *hop_shmem_space_create(const shmemx_space_config_t *config, str
     space->number = spaces.made++;
     space->forced = SIZE_MAX;
     (void)pthread_mutex_init(&space->lock, NULL);
+    (void)pthread_mutex_init(&space->serve_lock, NULL);
     space->direct = calloc(hop_shmem.pes, sizeof *space->direct);
     enum hop_status status = space->direct && hop_extents_create(&space->extents, config->sheap_size)
                                  ? open_device(space, diag)
@@ -186,5 +188,8 @@ enum hop_status hop_shmem_space_serve(hop_shmem_space *space, void *to, const vo
                                       struct hop_diag *diag)
 {
     const struct hop_device_copy copy = {.to = to, .from = from, .bytes = bytes, .way = HOP_NO_WAY};
-    return space->ops->copy(space->served, HOP_STREAM_NOW, &copy, diag);
+    (void)pthread_mutex_lock(&space->serve_lock);
+    enum hop_status status = space->ops->copy(space->served, HOP_STREAM_NOW, &copy, diag);
+    (void)pthread_mutex_unlock(&space->serve_lock);
+    return status;
 }

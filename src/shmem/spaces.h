@@ -4,6 +4,7 @@
  *
  *     memory here --step--> slot of this PE --step by that PE's desk--> device there          (put)
  *     memory here <--step-- slot of this PE <--step by that PE's desk-- device there          (get)
+ *     memory here --step--> slot of this PE --message--> that PE's thread --> device there    (put, another machine)
  *
  * A slot is host memory that all PEs of the machine have mapped. Every PE has a desk: a thread that does what other PEs order of
  * its device. Where a device reaches another one's memory, a copy goes there directly instead.
@@ -25,13 +26,14 @@
 #include "shmem/world.h"
 
 /* Steps that are measured: by the processor into a slot; by this PE's device out of its memory and into it; the same by a
- * desk, with the order and its answer. */
+ * desk, with the order and its answer; between machines. */
 enum hop_shmem_step {
     HOP_SHMEM_COPY,
     HOP_SHMEM_READ,
     HOP_SHMEM_WRITE,
     HOP_SHMEM_SERVED_READ,
     HOP_SHMEM_SERVED_WRITE,
+    HOP_SHMEM_NETWORK, /* from PE 0 to the first PE of another machine; where there is none, it is not measured */
     HOP_SHMEM_STEPS
 };
 
@@ -41,7 +43,7 @@ struct shmemx_internal_space {
     bool detached;
     const struct hop_device_ops *ops;
     struct hop_device *own, *served; /* as this PE's threads use it, one at a time (lock), and as its desk does */
-    pthread_mutex_t lock;
+    pthread_mutex_t lock, serve_lock;
     struct hop_accelerator accelerator;
     char *begin;   /* this PE's part */
     char **direct; /* where the own device reaches another PE's part; NULL: it does not */
@@ -83,9 +85,9 @@ void hop_shmem_order_wait(int pe, uint32_t slot, const char *who);
 
 /* All PEs; again: though it is stored. */
 void hop_shmem_profile(hop_shmem_space *space, bool again);
-/* A transfer of two steps, overlapping or not. */
-void hop_shmem_choose(hop_shmem_space *space, enum hop_shmem_step first, enum hop_shmem_step second, size_t bytes,
-                      shmemx_choice_t *choice);
+/* A transfer of these steps, 3 at most, all of them overlapping or none; packets of `most` bytes at most. */
+void hop_shmem_choose(hop_shmem_space *space, const enum hop_shmem_step *steps, uint32_t count, size_t bytes,
+                      size_t most, shmemx_choice_t *choice);
 
 /* ---- transfers (space_moves.c) ---- */
 

@@ -42,6 +42,12 @@ struct hop_shmem_world {
 };
 extern struct hop_shmem_world hop_shmem;
 
+/* Whether a PE is on another machine. */
+static inline bool hop_shmem_is_far(int pe)
+{
+    return hop_shmem.team->node_of[pe] != hop_shmem.team->node_of[hop_shmem.pe];
+}
+
 /* ---- the end (world.c) ---- */
 
 /* Says what is wrong, by the function's name, and ends all PEs. */
