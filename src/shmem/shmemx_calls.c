@@ -13,6 +13,15 @@ static hop_shmem_space *space_of(shmemx_space_t space, const char *who)
     return space;
 }
 
+static void find_profile(hop_shmem_space *space, bool again, const char *who)
+{
+    void *symmetric = hop_shmem.team->group ? pshmem_malloc(HOP_SHMEM_SLOT_BYTES) : NULL;
+    if (hop_shmem.team->group && !symmetric)
+        hop_shmem_die(who, "no room in the symmetric heap to measure the network\nSHMEM_SYMMETRIC_SIZE of 16M or more");
+    hop_shmem_profile(space, again, symmetric);
+    pshmem_free(symmetric);
+}
+
 void shmemx_space_create(shmemx_space_config_t config, shmemx_space_t *space)
 {
     struct hop_diag diag = {0};
@@ -32,7 +41,7 @@ void shmemx_space_create(shmemx_space_config_t config, shmemx_space_t *space)
     hop_shmem_desk_open();
     pshmem_sync_all();
     if (config.memkind != SHMEMX_MEM_HOST)
-        hop_shmem_profile(made, false);
+        find_profile(made, false, __func__);
     *space = made;
 }
 
@@ -116,7 +125,7 @@ void shmemx_tune(shmemx_space_t space)
     hop_shmem_space *of = space_of(space, __func__);
     pshmem_barrier_all();
     if (of->config.memkind != SHMEMX_MEM_HOST)
-        hop_shmem_profile(of, true);
+        find_profile(of, true, __func__);
 }
 
 char *shmemx_profile(shmemx_space_t space)

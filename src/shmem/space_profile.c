@@ -223,7 +223,7 @@ static void find_or_measure(hop_shmem_space *space, bool again, char *text)
         (void)hop_replace_file(path, text); /* else it is measured again next time */
 }
 
-void hop_shmem_profile(hop_shmem_space *space, bool again)
+void hop_shmem_profile(hop_shmem_space *space, bool again, void *symmetric)
 {
     static const char who[] = "shmemx_tune";
     struct shmem_internal_team *world = hop_shmem_team(SHMEM_TEAM_WORLD, who);
@@ -231,12 +231,9 @@ void hop_shmem_profile(hop_shmem_space *space, bool again)
     char *text = calloc(2, TEXT_BYTES);
     if (!text)
         hop_shmem_die(who, "out of memory");
-    scratch = hop_shmem.team->group ? pshmem_malloc(largest(space)) : NULL;
-    if (hop_shmem.team->group && !scratch)
-        hop_shmem_die(who, "no room in the symmetric heap to measure the network\nSHMEM_SYMMETRIC_SIZE of 16M or more");
+    scratch = symmetric;
     if (hop_shmem.pe == 0)
         find_or_measure(space, again, text);
-    pshmem_free(scratch);
     if (hop_shmem.pes > 1)
         hop_shmem_run(world, &shape, text, text, who);
     hop_stages_destroy(space->profile);

@@ -83,8 +83,8 @@ void hop_shmem_order_wait(int pe, uint32_t slot, const char *who);
 
 /* ---- what steps take (space_profile.c) ---- */
 
-/* All PEs; again: though it is stored. */
-void hop_shmem_profile(hop_shmem_space *space, bool again);
+/* All PEs; again: though it is stored; symmetric: HOP_SHMEM_SLOT_BYTES to measure the network with, where there is one. */
+void hop_shmem_profile(hop_shmem_space *space, bool again, void *symmetric);
 /* A transfer of these steps, 3 at most, all of them overlapping or none; packets of `most` bytes at most. */
 void hop_shmem_choose(hop_shmem_space *space, const enum hop_shmem_step *steps, uint32_t count, size_t bytes,
                       size_t most, shmemx_choice_t *choice);
