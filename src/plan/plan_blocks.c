@@ -108,7 +108,8 @@ static int by_content(const void *a, const void *b)
 
 static bool is_same(const struct needs *a, const struct needs *b)
 {
-    return a->count == b->count && memcmp(a->list, b->list, a->count * sizeof *a->list) == 0;
+    return a->count == b->count &&
+           (a->count == 0 || memcmp(a->list, b->list, a->count * sizeof *a->list) == 0);
 }
 
 /* Those that cost anything, each once, in an order that tells whether two lists are one. */

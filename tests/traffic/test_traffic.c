@@ -767,7 +767,7 @@ static void pattern_settings_are_taken(void **state)
     size_t count = 0;
     for (; hop_pattern_at(count, &spelling, &summary); count++)
         assert_true(strchr(spelling, ':') && *summary);
-    assert_int_equal(count, 10);
+    assert_int_equal(count, 12);
 }
 
 static void bad_patterns_are_refused(void **state)
