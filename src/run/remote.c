@@ -6,9 +6,11 @@
  * them. It ends there. The end of an operation is told to every rank of another machine that waits for it; that rank
  * raises the flag on its own machine, and waits for that like everyone else.
  */
+#include "base/clock.h"
 #include "run/program.h"
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
+#define FULL_S 1e-4
 
 enum letter_kind { LETTER_DATA, LETTER_ENDED, LETTER_BEGUN };
 
@@ -90,10 +92,31 @@ void hop_remote_destroy(struct hop_program *program)
 
 /* ---- words and bytes ---- */
 
+/* While too much is to be sent already, what comes is taken, since others may wait for that. */
+static enum hop_status send_in_time(struct hop_program *program, uint32_t to, const void *letter, size_t size,
+                                    struct hop_diag *diag)
+{
+    struct hop_team *team = program->team;
+    enum hop_status status;
+    while ((status = hop_group_send(team->group, hop_team_in_group(team, to), HOP_TAG_PLAN, letter, size, diag)) ==
+           HOP_ERR_LIMIT) {
+        bool moved = false;
+        if (!hop_team_attend(team))
+            return hop_team_fail(team, diag);
+        hop_remote_progress(program, &moved);
+        if (!moved)
+            hop_sleep_s(FULL_S);
+    }
+    return status;
+}
+
 static void send(struct hop_program *program, uint32_t to, const void *letter, size_t size)
 {
-    (void)HOP_TRY(program, hop_group_send(program->team->group, hop_team_in_group(program->team, to), HOP_TAG_PLAN,
-                                          letter, size, &program->failure));
+    struct hop_diag diag;
+    if (!hop_program_is_fine(program) || send_in_time(program, to, letter, size, &diag) == HOP_OK)
+        return;
+    if (hop_program_is_fine(program))
+        program->failure = diag;
 }
 
 static struct heading heading_of(const struct hop_program *program, enum letter_kind kind, uint32_t op, uint64_t offset)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 enum { PLANS_KEPT = 64 };
+#define AHEAD_BYTES (UINT64_C(64) << 20)
 
 struct hop_shmem_plan {
     struct hop_shmem_shape shape;
@@ -107,6 +108,16 @@ static void compare(const struct shmem_internal_team *team, const struct hop_shm
     HOP_SHMEM_NEED(who, hop_team_agree(team->team, items, HOP_COUNT(items), &diag_));
 }
 
+/* A root of broadcasts waits for nobody: others of its team would have to keep all that it sent them. */
+static void keep_together(struct shmem_internal_team *team, uint64_t bytes, const char *who)
+{
+    team->ahead += team->team->group ? bytes : 0;
+    if (team->ahead < AHEAD_BYTES)
+        return;
+    HOP_SHMEM_NEED(who, hop_team_barrier(team->team, &diag_));
+    team->ahead = 0;
+}
+
 void hop_shmem_run(struct shmem_internal_team *team, const struct hop_shmem_shape *shape, void *dest,
                    const void *source, const char *who)
 {
@@ -128,6 +139,7 @@ void hop_shmem_run(struct shmem_internal_team *team, const struct hop_shmem_shap
         HOP_SHMEM_NEED(who, hop_program_bind(plan->program, bindings, count, &diag_));
     HOP_SHMEM_NEED(who, hop_program_run(plan->program, &diag_));
     plan->used = ++team->plans_run;
+    keep_together(team, shape->bytes, who);
     (void)pthread_mutex_unlock(team->turn);
 }
 

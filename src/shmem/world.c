@@ -11,16 +11,20 @@ enum { POLLS = 32 }; /* in vain, before others have the processor */
 
 struct hop_shmem_world hop_shmem = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
-/* The launcher says what it hears of a loss, and that it stops all; what kept this PE from joining, it does not hear. */
+/* The launcher says what it hears of a loss, and that it stops all; what kept this PE from joining, it does not hear. Without it
+ * who finds something wrong says so, and that another machine's PE is lost, PE 0 does, or 1 of PE 0. */
 static _Noreturn void end(const struct hop_diag *diag)
 {
-    bool first = hop_shmem.team && hop_team_lost(hop_shmem.team) < 0;
+    int lost = hop_shmem.team ? hop_team_lost(hop_shmem.team) : -1;
+    bool first = hop_shmem.team && lost < 0;
+    bool tells =
+        first || (lost >= 0 && hop_shmem.team->group && diag->status == HOP_ERR_LOST && hop_shmem.pe == (lost == 0));
     if (first)
         hop_team_abort(hop_shmem.team, diag);
-    if ((first && hop_shmem.alone) ||
+    if ((tells && hop_shmem.alone) ||
         (!hop_shmem.team && diag->status != HOP_ERR_STOPPED && diag->status != HOP_ERR_LOST))
-        (void)fprintf(stderr, "hopcast-shmem: %s%s%s\n", diag->what, diag->expected[0] ? "; expected: " : "",
-                      diag->expected);
+        (void)fprintf(stderr, "hopcast-shmem: %s%s%s%s%s\n", diag->place, diag->place[0] ? ": " : "", diag->what,
+                      diag->expected[0] ? "; expected: " : "", diag->expected);
     (void)fflush(NULL);
     if (hop_shmem.team && hop_shmem.team->group)
         hop_group_leave(hop_shmem.team->group);

@@ -74,6 +74,7 @@ struct shmem_internal_team {
     pthread_mutex_t *turn, own_turn;
     struct hop_shmem_plan *plans; /* plans.c */
     uint64_t plans_run;
+    uint64_t ahead; /* bytes since all of them are known to have met; several machines */
     int log_stride; /* made for a set of PEs; -1: it is a team */
     struct shmem_internal_team *next;
 };
