@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* OpenSHMEM's calls among a few PEs, each against what one process computes by itself; briefly: of three types, once. Exit
- * status 1: some were wrong. */
+/* OpenSHMEM's calls among a few PEs, each against what one process computes by itself; briefly: of three types, once. calls
+ * [briefly [PEs of a machine]], else HOPCAST_NODE_SIZE, else all. Exit status 1: some were wrong. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,11 +184,10 @@ static void try_heap(void)
     shmem_free(a);
 }
 
-/* The PEs of this one's machine, by shmem_ptr, by SHMEM_TEAM_SHARED, and as HOPCAST_NODE_SIZE says. */
-static void try_machine(void)
+/* The PEs of this one's machine, by shmem_ptr, by SHMEM_TEAM_SHARED, and as it was told. */
+static void try_machine(const char *text)
 {
     static int sum, one = 1;
-    const char *text = getenv("HOPCAST_NODE_SIZE");
     int size = text && atoi(text) ? atoi(text) : pes, first = me / size * size,
         end = first + size < pes ? first + size : pes;
     for (int p = 0; p < pes; p++) {
@@ -251,7 +250,7 @@ int main(int argc, char **argv)
         try_heap();
         try_lock(brief ? 30 : 200);
         try_teams();
-        try_machine();
+        try_machine(argc > 2 ? argv[2] : getenv("HOPCAST_NODE_SIZE"));
         try_much();
         shmem_finalize();
     }
