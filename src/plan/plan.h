@@ -13,7 +13,7 @@
  *     pool       placements that were looked at, the most promising first (plan_pool.c)
  *
  *     further    what comes after placement and order, ways and packets (plan_whole.c, plan_ways.c, plan_mix.c), all together
- *                (plan_together.c)
+ *                (plan_together.c); bounds that hold whichever way copies go (plan_any_way.c, plan_cuts.c)
  *
  * Few placements are all looked at, class by class (plan_exact.c); of many, what is near the best is (plan_local.c).
  */
@@ -366,6 +366,14 @@ enum hop_status hop_plan_grants(const struct hop_plan_further *further, const st
 enum hop_status hop_plan_ways_together(struct hop_plan_further *further, struct hop_network *network, uint32_t direct,
                                        struct hop_diag *diag);
 enum hop_status hop_plan_robust_find(struct hop_plan_further *further, struct hop_diag *diag);
+/* Where ranks may be; fixed: rank r is on devices[r]. */
+struct hop_plan_seats {
+    uint32_t ranks, *devices, count;
+    bool fixed;
+};
+/* The same above *least_s by cuts of the machine, of further->collective by any algorithm. (plan_cuts.c) */
+enum hop_status hop_plan_cuts(const struct hop_plan_further *further, const struct hop_plan_seats *seats,
+                              double *least_s, struct hop_diag *diag);
 /* No plan takes less, whichever way its copies go; 0: nothing is known. */
 enum hop_status hop_plan_any_way(struct hop_plan_further *further, double *least_s, struct hop_diag *diag);
 

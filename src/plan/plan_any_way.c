@@ -15,7 +15,7 @@
 
 struct ports {
     const struct hop_topology *topology;
-    uint32_t *devices, count;
+    struct hop_plan_seats seats;
     bool sends;
     struct hop_schedule *copies; /* of each device in turn, all that it could send or be sent */
     uint32_t *first;             /* of each device, count + 1 */
@@ -32,16 +32,16 @@ static void add_copy(struct ports *p, struct hop_router *router, uint32_t device
 
 static void list_copies(struct ports *p, struct hop_router *router)
 {
-    for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t i = 0; i < p->seats.count; i++) {
         p->first[i] = hop_schedule_count(p->copies);
-        for (uint32_t k = 0; k < p->count; k++)
-            add_copy(p, router, p->devices[i], p->devices[k]);
+        for (uint32_t k = 0; k < p->seats.count; k++)
+            add_copy(p, router, p->seats.devices[i], p->seats.devices[k]);
         for (uint32_t n = 0; n < hop_topology_node_count(p->topology); n++) {
             if (hop_topology_node(p->topology, n)->kind == HOP_NODE_HOST)
-                add_copy(p, router, p->devices[i], n);
+                add_copy(p, router, p->seats.devices[i], n);
         }
     }
-    p->first[p->count] = hop_schedule_count(p->copies);
+    p->first[p->seats.count] = hop_schedule_count(p->copies);
 }
 
 /* The largest over all bounds of the least over a device's copies. */
@@ -49,7 +49,7 @@ static enum hop_status weigh(struct ports *p, const struct hop_problem *problem,
 {
     double *least = malloc((problem->valid_count + (size_t)1) * sizeof *least);
     uint32_t *found = malloc((problem->valid_count + (size_t)1) * sizeof *found);
-    for (uint32_t i = 0; least && found && i < p->count; i++) {
+    for (uint32_t i = 0; least && found && i < p->seats.count; i++) {
         uint32_t copies = p->first[i + 1] - p->first[i];
         memset(found, 0, problem->valid_count * sizeof *found);
         for (uint32_t w = problem->ops[p->first[i]].first_weight; w < problem->ops[p->first[i + 1]].first_weight; w++) {
@@ -78,7 +78,7 @@ static enum hop_status find_ports(struct ports *p, const struct hop_plan_options
     if (!router)
         return hop_fail_memory(diag);
     p->copies = hop_schedule_create("ports");
-    memset(p->per_byte_s, 0, p->count * sizeof *p->per_byte_s);
+    memset(p->per_byte_s, 0, p->seats.count * sizeof *p->per_byte_s);
     list_copies(p, router);
     enum hop_status status = hop_schedule_finish(p->copies, &copies, diag);
     if (status == HOP_OK && hop_schedule_count(copies))
@@ -129,48 +129,76 @@ static double least_bytes(const struct hop_collective_options *c, uint32_t ranks
     return of->total;
 }
 
-/* Who has most to move gets the fastest device, who has second most the second fastest; or each has its own. */
-static double least_of(double *bytes, uint32_t ranks, double total, double *per_byte_s, uint32_t devices)
+/* Each rank has its own device; or who has most to move gets the fastest one, who has second most the second fastest. */
+static double least_of(double *bytes, const struct ports *p, double total)
 {
     double least_s = 0, per_second = 0; /* of the fastest devices together */
-    qsort(bytes, ranks, sizeof *bytes, hop_ascending_double);
-    qsort(per_byte_s, devices, sizeof *per_byte_s, hop_ascending_double);
-    for (uint32_t r = 0; r < ranks && r < devices; r++) {
-        least_s = hop_max(least_s, bytes[ranks - 1 - r] * per_byte_s[r]);
-        per_second += 1 / per_byte_s[r];
+    uint32_t ranks = p->seats.ranks;
+    if (!p->seats.fixed) {
+        qsort(bytes, ranks, sizeof *bytes, hop_ascending_double);
+        qsort(p->per_byte_s, p->seats.count, sizeof *p->per_byte_s, hop_ascending_double);
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        least_s = hop_max(least_s, bytes[p->seats.fixed ? r : ranks - 1 - r] * p->per_byte_s[r]);
+        per_second += 1 / p->per_byte_s[r];
     }
     return total > 0 ? hop_max(least_s, total / per_second) : least_s;
 }
 
+/* Where ranks may be: where they are, or at every place that is not excluded. */
+static enum hop_status find_seats(const struct hop_plan_further *f, struct hop_plan_seats *seats, struct hop_diag *diag)
+{
+    const struct hop_plan_options *o = f->options;
+    const struct hop_map_options options = {.excluded = o->excluded, .excluded_count = o->excluded_count};
+    const struct hop_placement *start = f->made ? f->made->result.rungs[0].placement : o->start;
+    struct hop_map_places places;
+    seats->fixed = o->keep_placement && start;
+    enum hop_status status = hop_map_places_find(f->topology, &options, seats->ranks, &places, diag);
+    seats->devices = malloc((seats->ranks + places.count + (size_t)1) * sizeof *seats->devices);
+    if (status == HOP_OK && !seats->devices)
+        status = hop_fail_memory(diag);
+    for (uint32_t r = 0; r < seats->ranks && status == HOP_OK && seats->fixed; r++)
+        seats->devices[seats->count++] = hop_topology_find(f->topology, hop_placement_device(start, r));
+    for (uint32_t i = 0; i < places.count && status == HOP_OK && !seats->fixed; i++) {
+        if (places.room[i])
+            seats->devices[seats->count++] = places.device[i];
+    }
+    hop_arena_finish(&places.arena);
+    return status;
+}
+
+static enum hop_status by_ports(struct hop_plan_further *f, struct ports *p, double *bytes, double *least_s,
+                                struct hop_diag *diag)
+{
+    for (unsigned sends = 0; sends < 2; sends++) {
+        double total = 0;
+        p->sends = sends;
+        memset(bytes, 0, p->seats.ranks * sizeof *bytes);
+        if (f->collective)
+            total = least_bytes(f->collective, p->seats.ranks, sends, bytes);
+        else
+            add_bytes(f->exchange, sends, bytes);
+        HOP_CHECK(find_ports(p, f->options, diag));
+        *least_s = hop_max(*least_s, least_of(bytes, p, total));
+    }
+    return HOP_OK;
+}
+
 enum hop_status hop_plan_any_way(struct hop_plan_further *f, double *least_s, struct hop_diag *diag)
 {
-    uint32_t nodes = hop_topology_node_count(f->topology), ranks = hop_schedule_ranks(f->exchange);
-    struct ports p = {.topology = f->topology};
+    struct ports p = {.topology = f->topology, .seats.ranks = hop_schedule_ranks(f->exchange)};
     *least_s = 0;
     if (hop_topology_lacks(f->topology) || hop_schedule_queue_ready(f->exchange))
         return HOP_OK;
-    p.devices = malloc((nodes + (size_t)1) * sizeof *p.devices);
-    p.first = malloc((nodes + (size_t)1) * sizeof *p.first);
-    p.per_byte_s = malloc((nodes + (size_t)1) * sizeof *p.per_byte_s);
-    double *bytes = malloc((ranks + (size_t)1) * sizeof *bytes);
-    enum hop_status status = p.devices && p.first && p.per_byte_s && bytes ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t n = 0; n < nodes && status == HOP_OK; n++) {
-        if (hop_node_is_device(hop_topology_node(f->topology, n)->kind))
-            p.devices[p.count++] = n;
-    }
-    for (unsigned sends = 0; sends < 2 && status == HOP_OK; sends++) {
-        p.sends = sends;
-        memset(bytes, 0, ranks * sizeof *bytes);
-        double total = 0;
-        if (f->collective)
-            total = least_bytes(f->collective, ranks, sends, bytes);
-        else
-            add_bytes(f->exchange, sends, bytes);
-        status = find_ports(&p, f->options, diag);
-        if (status == HOP_OK)
-            *least_s = hop_max(*least_s, least_of(bytes, ranks, total, p.per_byte_s, p.count));
-    }
-    free(p.devices);
+    HOP_CHECK(find_seats(f, &p.seats, diag));
+    p.first = malloc((p.seats.count + (size_t)1) * sizeof *p.first);
+    p.per_byte_s = malloc((p.seats.count + (size_t)1) * sizeof *p.per_byte_s);
+    double *bytes = malloc((p.seats.ranks + (size_t)1) * sizeof *bytes);
+    enum hop_status status =
+        p.first && p.per_byte_s && bytes ? by_ports(f, &p, bytes, least_s, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK && f->collective && !f->options->allow_unclean)
+        status = hop_plan_cuts(f, &p.seats, least_s, diag);
+    free(p.seats.devices);
     free(p.first);
     free(p.per_byte_s);
     free(bytes);

@@ -319,21 +319,41 @@ static void check_algorithms(struct hop_network *network, const struct hop_colle
     }
 }
 
+static double bound_of(const struct hop_topology *topology, const struct hop_collective_options *collective,
+                       const char *const *devices, uint32_t ranks, bool fixed)
+{
+    const struct hop_ranks all = {devices, ranks};
+    struct hop_schedule *made, *ranked;
+    struct hop_placement *start;
+    double least_s;
+    CHECK(hop_make_collective(&all, collective, &made, D));
+    CHECK(hop_placement_lift(made, &ranked, &start, D));
+    const struct hop_plan_options options = {.size = sizeof options, .start = start, .keep_placement = fixed};
+    struct hop_plan_further further = {
+        .topology = topology, .exchange = ranked, .collective = collective, .options = &options};
+    CHECK(hop_plan_any_way(&further, &least_s, D));
+    hop_placement_destroy(start);
+    hop_schedule_destroy(ranked);
+    hop_schedule_destroy(made);
+    return least_s;
+}
+
 /* Whatever the algorithm and wherever ranks are. */
 static void no_algorithm_takes_less_than_the_bound(void **state)
 {
     (void)state;
-    static const char *const machines[] = {"t1", "t2", "helios"};
+    static const char *const machines[] = {"t1",    "t2",       "helios",          "cs-storm",
+                                           "dgx-1", "dgx-a100", "pcie-8gpu-2root", "mi300x-8gpu"};
     unsigned near = 0;
-    for (unsigned m = 0; m < 3; m++) {
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct hop_topology *topology = NULL;
         struct hop_network *network = NULL;
         CHECK(hop_topology_load(machines[m], &topology, D));
         CHECK(hop_network_create(topology, NULL, &network, D));
         for (uint32_t kind = 0, ranks; kind < HOP_COLLECTIVE_COUNT; kind++) {
-            const char *devices[8];
-            uint32_t at[8], count = 0;
-            for (uint32_t n = 0; n < hop_topology_node_count(topology) && count < 8; n++)
+            const char *devices[16];
+            uint32_t at[16], count = 0;
+            for (uint32_t n = 0; n < hop_topology_node_count(topology) && count < 16; n++)
                 if (hop_topology_node(topology, n)->kind == HOP_NODE_GPU)
                     at[count++] = n;
             ranks = 2 + random_below(count - 1);
@@ -343,27 +363,52 @@ static void no_algorithm_takes_less_than_the_bound(void **state)
                 at[r] = kept;
                 devices[r] = hop_topology_node(topology, kept)->name;
             }
-            const struct hop_collective_options collective = {
-                .kind = (enum hop_collective_kind)kind, .bytes = 4 * (1 + random_below(1 << 18)), .type = HOP_TYPE_F32};
-            const struct hop_ranks all = {devices, ranks};
-            const struct hop_plan_options options = {.size = sizeof options};
-            struct hop_schedule *made, *ranked;
-            struct hop_placement *start;
-            double least_s;
-            CHECK(hop_make_collective(&all, &collective, &made, D));
-            CHECK(hop_placement_lift(made, &ranked, &start, D));
-            struct hop_plan_further further = {
-                .topology = topology, .exchange = ranked, .collective = &collective, .options = &options};
-            CHECK(hop_plan_any_way(&further, &least_s, D));
-            check_algorithms(network, &collective, devices, ranks, least_s, &near);
-            hop_placement_destroy(start);
-            hop_schedule_destroy(ranked);
-            hop_schedule_destroy(made);
+            const struct hop_collective_options collective = {.kind = (enum hop_collective_kind)kind,
+                                                              .bytes = 4 * (1000 + random_below(1 << 18)),
+                                                              .type = HOP_TYPE_F32,
+                                                              .root = random_below(ranks)};
+            double free_s = bound_of(topology, &collective, devices, ranks, false),
+                   fixed_s = bound_of(topology, &collective, devices, ranks, true);
+            assert_true(kind == HOP_COLLECTIVE_BARRIER || free_s > 0);
+            assert_true(fixed_s >= free_s * (1 - 1e-9));
+            check_algorithms(network, &collective, devices, ranks, fixed_s, &near);
         }
         hop_network_destroy(network);
         hop_topology_destroy(topology);
     }
     assert_true(near > 0);
+}
+
+/* Across one slow link, with four ranks on either side, or so many as there have to be of five. */
+static void bounds_of_a_slow_link_are_closed_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        enum hop_collective_kind kind;
+        double vectors, of_five,
+            fixed; /* that cross: of eight ranks, of five anywhere, of five with gpu0 alone beside */
+    } forms[] = {{HOP_COLLECTIVE_ALLREDUCE, 1, 1, 1},
+                 {HOP_COLLECTIVE_ALLGATHER, 4, 3, 4},
+                 {HOP_COLLECTIVE_REDUCE_SCATTER, 0.5, .6, .8},
+                 {HOP_COLLECTIVE_ALLTOALL, 2, .8, .8},
+                 {HOP_COLLECTIVE_BROADCAST, 1, 1, 1},
+                 {HOP_COLLECTIVE_REDUCE, 1, 1, 1},
+                 {HOP_COLLECTIVE_GATHER, 4, 1, 4},
+                 {HOP_COLLECTIVE_SCATTER, 0.5, .2, .8}};
+    static const char *const gpus[] = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"},
+                             *const five[] = {"gpu0", "gpu4", "gpu5", "gpu6", "gpu7"};
+    struct hop_topology *t2 = load_topology("t2");
+    CHECK(hop_topology_set(t2, "tau=0", D));
+    CHECK(hop_topology_set(t2, "root0--switch0.capacity=0.1GB/s", D));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const struct hop_collective_options collective = {
+            .kind = forms[i].kind, .bytes = 40000000, .type = HOP_TYPE_F32};
+        double vector_s = 0.4;
+        assert_true(fabs(bound_of(t2, &collective, gpus, 8, false) / vector_s - forms[i].vectors) < 1e-4);
+        assert_true(fabs(bound_of(t2, &collective, five, 5, false) / vector_s - forms[i].of_five) < 1e-4);
+        assert_true(fabs(bound_of(t2, &collective, five, 5, true) / vector_s - forms[i].fixed) < 1e-4);
+    }
+    hop_topology_destroy(t2);
 }
 
 /* ---- machines ---- */
@@ -535,6 +580,7 @@ TEST_GROUP(plan_ways)
         cmocka_unit_test(ways_are_as_in_brute_force),
         cmocka_unit_test(ways_of_all_placements_are_as_in_brute_force),
         cmocka_unit_test(no_algorithm_takes_less_than_the_bound),
+        cmocka_unit_test(bounds_of_a_slow_link_are_closed_forms),
         cmocka_unit_test(random_ways_take_no_less_than_the_bound),
         cmocka_unit_test(what_a_model_denies_is_not_taken),
         cmocka_unit_test(what_all_models_grant_is_taken),
