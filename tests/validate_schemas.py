@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "tune_stages", "fit", "measure", "map", "plan")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "tune_stages", "fit", "measure", "map", "plan", "traffic")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [

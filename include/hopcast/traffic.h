@@ -53,8 +53,9 @@ HOP_API enum hop_status hop_traffic_merge(struct hop_traffic *traffic, const str
  *                       a comment `# ranks N` above them says how many there are, silent ones included
  *     a byte matrix     n rows of n numbers (commas, semicolons, tabs or blanks between), with or without labels
  *     Matrix Market     coordinate or array; real, integer or pattern; general or symmetric
+ *     JSON              what libhopcast_mpi writes (docs/mpi.md)
  *
- * The bytes of the latter two are of `memory`; a profile says itself. Sizes may have units (4KiB); real numbers are
+ * The bytes of matrices are of `memory`; the others say themselves. Sizes may have units (4KiB); real numbers are
  * rounded to whole bytes; what comes twice adds up. Refused, with line and column: not square, negative, not a number,
  * more than 0 but rounded to it, a label twice, too many. */
 HOP_API enum hop_status hop_traffic_load(const char *path, enum hop_memory memory, struct hop_traffic **traffic,

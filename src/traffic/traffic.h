@@ -5,6 +5,7 @@
  *     text -> traffic_read.c: which form? -> traffic_profile.c  \
  *                                            traffic_matrix.c    > cells (traffic_cells.c) -> hop_traffic_add
  *                                            traffic_market.c   /
+ *                                            traffic_json.c      -> JSON (base/json.h) -> hop_traffic_add
  *
  * A reader adds to an empty traffic that has one rank, and makes it wider; on failure its caller destroys it.
  */
@@ -54,6 +55,8 @@ uint64_t hop_cell_whole(const struct hop_fields *lines, struct hop_field cell, c
 bool hop_profile_detect(const struct hop_cells *header);
 /* Whether a text whose first two lines these are (`second` NULL: it has one) looks like a matrix. */
 bool hop_matrix_detect(const struct hop_cells *first, const struct hop_cells *second);
+/* Whether it begins as what libhopcast_mpi writes. */
+bool hop_traffic_json_detect(const struct hop_source *source);
 
 void hop_traffic_read_profile(const struct hop_source *source, struct hop_traffic *traffic,
                               struct hop_failure *failure);
@@ -61,5 +64,6 @@ void hop_traffic_read_matrix(const struct hop_source *source, enum hop_memory me
                              struct hop_failure *failure);
 void hop_traffic_read_market(const struct hop_source *source, enum hop_memory memory, struct hop_traffic *traffic,
                              struct hop_failure *failure);
+void hop_traffic_read_json(const struct hop_source *source, struct hop_traffic *traffic, struct hop_failure *failure);
 
 #endif

@@ -4,13 +4,14 @@
  *
  *     %%MatrixMarket ...                  Matrix Market
  *     names of columns                    a profile
+ *     {"hopcast_traffic":                 what libhopcast_mpi wrote
  *     numbers, or names above numbers     a byte matrix
  */
 #include "traffic/traffic.h"
 
 #include <strings.h>
 
-enum form { NOTHING, PROFILE, MATRIX, MARKET };
+enum form { NOTHING, PROFILE, MATRIX, MARKET, JSON };
 
 /* Whether a banner begins there, however well it goes on. */
 static bool is_market(const struct hop_source *source)
@@ -31,6 +32,8 @@ static enum form detect(const struct hop_source *source)
     enum form form = NOTHING;
     if (is_market(source))
         return MARKET;
+    if (hop_traffic_json_detect(source))
+        return JSON;
     hop_cells_begin(&first, source, &failure);
     hop_cells_begin(&second, source, &failure);
     bool one = hop_cells_next(&first), two = hop_cells_next(&second) && hop_cells_next(&second);
@@ -66,11 +69,13 @@ static enum hop_status read_source(struct hop_source *source, enum hop_memory me
         hop_traffic_read_matrix(source, memory, made, &failure);
     else if (form == MARKET)
         hop_traffic_read_market(source, memory, made, &failure);
+    else if (form == JSON)
+        hop_traffic_read_json(source, made, &failure);
     else
         hop_failure_set(&failure, HOP_ERR_SYNTAX,
                         "this is no traffic\n"
                         "a profile (a line 'from,to,host_bytes,device_bytes', then a row for each pair), a matrix of "
-                        "bytes, or a Matrix Market file");
+                        "bytes, a Matrix Market file, or what libhopcast_mpi wrote");
     hop_failure_place(&failure, "%.180s:1:1", source->name);
     hop_source_finish(source);
     if (failure.status == HOP_OK)

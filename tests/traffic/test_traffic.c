@@ -505,6 +505,47 @@ static void bad_profiles_are_refused_with_line_and_column(void **state)
     refused(HOP_ERR_INVALID, "x.csv:1:1", "no rows", "from,to,host_bytes\n");
 }
 
+/* ---- JSON ---- */
+
+static void json_of_a_program_adds_up(void **state)
+{
+    (void)state;
+    struct hop_traffic *t =
+        parse(" {\n\"hopcast_traffic\": 1, \"mpi\": \"any\", \"ranks\": 5, \"pairs\": [\n"
+              "{\"from\": 0, \"to\": 1, \"class\": \"collective\", \"host_bytes\": 7, \"host_messages\": 2},"
+              "{\"from\": 1, \"to\": 1, \"host_bytes\": 9, \"host_messages\": 1},"
+              "{\"from\": 3, \"to\": 2, \"host_bytes\": 0, \"host_messages\": 4},"
+              "{\"from\": 0, \"to\": 1, \"host_bytes\": 5, \"device_bytes\": 6, \"host_messages\": 1,"
+              " \"device_messages\": 3}], \"calls\": [{}]}\n");
+    check_text(t);
+    assert_int_equal(hop_traffic_ranks(t), 5);
+    assert_int_equal(hop_traffic_count(t), 1);
+    const struct hop_traffic_flow *flow = flow_of(t, 0, 1);
+    assert_int_equal(flow->bytes[HOP_MEMORY_HOST], 12);
+    assert_int_equal(flow->messages[HOP_MEMORY_HOST], 3);
+    assert_int_equal(flow->bytes[HOP_MEMORY_DEVICE], 6);
+    assert_int_equal(flow->messages[HOP_MEMORY_DEVICE], 3);
+    hop_traffic_destroy(t);
+}
+
+static void bad_json_is_refused_with_its_place(void **state)
+{
+    (void)state;
+#define JSON_HEAD "{\"hopcast_traffic\": 1, \"ranks\": 2, "
+    refused(HOP_ERR_SYNTAX, "x.csv:1:32", "unexpected token", "{\"hopcast_traffic\": 1, \"ranks\": ");
+    refused(HOP_ERR_INVALID, "x.csv: /hopcast_traffic", "", "{\"hopcast_traffic\": 2, \"ranks\": 2, \"pairs\": []}");
+    refused(HOP_ERR_INVALID, "x.csv: /ranks", "", "{\"hopcast_traffic\": 1, \"ranks\": 0, \"pairs\": []}");
+    refused(HOP_ERR_INVALID, "x.csv", "pairs", JSON_HEAD "\"mpi\": 1}");
+    refused(HOP_ERR_INVALID, "x.csv: /pairs/0", "to", JSON_HEAD "\"pairs\": [{\"from\": 0}]}");
+    refused(HOP_ERR_INVALID, "x.csv: /pairs/0/to", "0 to 1", JSON_HEAD "\"pairs\": [{\"from\": 0, \"to\": 2}]}");
+    refused(HOP_ERR_INVALID, "x.csv: /pairs/0/host_bytes", "",
+            JSON_HEAD "\"pairs\": [{\"from\": 0, \"to\": 1, \"host_bytes\": -1}]}");
+    refused(HOP_ERR_INVALID, "x.csv: /pairs/1", "2^63",
+            JSON_HEAD "\"pairs\": [{\"from\": 0, \"to\": 1, \"host_bytes\": 9223372036854775807},"
+                      "{\"from\": 1, \"to\": 0, \"host_bytes\": 9223372036854775807}]}");
+#undef JSON_HEAD
+}
+
 /* ---- Matrix Market ---- */
 
 #define BANNER "%%MatrixMarket matrix "
@@ -1108,6 +1149,8 @@ TEST_GROUP(traffic)
         cmocka_unit_test(schedules_are_not_taken_for_traffic),
         cmocka_unit_test(profiles_name_their_columns),
         cmocka_unit_test(bad_profiles_are_refused_with_line_and_column),
+        cmocka_unit_test(json_of_a_program_adds_up),
+        cmocka_unit_test(bad_json_is_refused_with_its_place),
         cmocka_unit_test(matrix_market_files_are_read),
         cmocka_unit_test(bad_matrix_market_files_are_refused_with_line_and_column),
         cmocka_unit_test(stencils_send_to_face_neighbours_in_any_grid),
