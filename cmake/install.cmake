@@ -5,7 +5,7 @@ set(HOPCAST_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/hopcast)
 install(TARGETS hopcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${HOPCAST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopcast)
 
-install(TARGETS hopcast_shmem LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hopcast_shmem hopcast_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(PROGRAMS ${HOPCAST_SHMEM_SCRIPTS} DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/hopcast-shmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
@@ -96,4 +96,4 @@ add_custom_target(man ALL DEPENDS ${HOPCAST_MAN_PAGES})
 
 # Everything that is installed, and nothing else.
 add_custom_target(product)
-add_dependencies(product hopcast hopcast_shared hopcast_static hopcast_shmem man completions ${HOPCAST_SHIMS})
+add_dependencies(product hopcast hopcast_shared hopcast_static hopcast_shmem hopcast_mpi man completions ${HOPCAST_SHIMS})

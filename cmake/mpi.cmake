@@ -14,12 +14,33 @@ foreach(pair "openmpi=Open MPI" "mpich=MPICH")
     target_include_directories(hopcast_${name} PRIVATE src)
     target_link_options(hopcast_${name} PRIVATE LINKER:--as-needed)
     target_link_libraries(hopcast_${name} PRIVATE PkgConfig::${NAME})
-    list(APPEND HOPCAST_SHIMS hopcast_${name})
+    # What the profiling layer asks of it. It brings no MPI along, lest there be two of them in a process.
+    add_library(hopcast_mpi_${name} MODULE src/mpi/mpi_shim.c)
+    set_target_properties(hopcast_mpi_${name} PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-${name} C_VISIBILITY_PRESET hidden)
+    target_include_directories(hopcast_mpi_${name} PRIVATE src ${${NAME}_INCLUDE_DIRS})
+    target_compile_definitions(hopcast_mpi_${name} PRIVATE _GNU_SOURCE)
+    list(APPEND HOPCAST_SHIMS hopcast_${name} hopcast_mpi_${name})
     message(STATUS "${title} ${${NAME}_VERSION} found: its mpirun will start groups of ranks")
   else()
     message(STATUS "${title} not found: its mpirun will be refused (Debian: lib${name}-dev)")
   endif()
 endforeach()
+
+# libhopcast_mpi: what is preloaded before a program with MPI. It is in every process of the job, shells and launchers too,
+# and so needs the C library alone.
+file(GLOB HOPCAST_MPI_SOURCES CONFIGURE_DEPENDS src/mpi/*.c)
+list(FILTER HOPCAST_MPI_SOURCES EXCLUDE REGEX "/mpi_shim\\.c$")
+list(TRANSFORM HOPCAST_MPI_SOURCES REPLACE "^${PROJECT_SOURCE_DIR}/" "")
+add_library(hopcast_mpi MODULE ${HOPCAST_MPI_SOURCES} src/base/arena.c src/base/buffer.c src/base/clock.c src/base/json_write.c src/base/names.c)
+set_target_properties(hopcast_mpi PROPERTIES C_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/exports.map)
+target_include_directories(hopcast_mpi PRIVATE src include)
+target_compile_definitions(hopcast_mpi PRIVATE _GNU_SOURCE)
+target_compile_options(hopcast_mpi PRIVATE -fexceptions) # of C++ programs, which pass through
+target_link_options(hopcast_mpi PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/mpi/exports.map)
+if(NOT HOPCAST_SANITIZE)
+  target_link_options(hopcast_mpi PRIVATE LINKER:-z,defs)
+endif()
+target_link_libraries(hopcast_mpi PRIVATE m ${CMAKE_DL_LIBS})
 
 # Where the shims are once installed: an absolute folder, and the way there from the command's.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR} OUTPUT_VARIABLE HOPCAST_LIB_FROM_BIN)

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which MPI is in the process, told by what it calls itself, and the shim for it. */
+#include "mpi/mpi_layer.h"
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "mpi/persistent.h"
+#include "mpi/traffic_file.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static struct {
+    const struct hop_mpi_shim *mpi;
+    int rank, ranks;
+    double begin_s;
+    pid_t process; /* a child that it forks is another */
+    char library[4096];
+} layer;
+static bool on;
+
+/* How the versions begin that are known to work alike, and the shim for them. */
+static const struct {
+    const char *begins, *shim;
+} known[] = {
+    {"Open MPI v4.", "openmpi"},
+    {"Open MPI v5.", "openmpi"},
+    {"MPICH Version:\t3.", "mpich"},
+    {"MPICH Version:\t4.", "mpich"},
+};
+
+bool hop_layer_is_on(void)
+{
+    return __atomic_load_n(&on, __ATOMIC_ACQUIRE);
+}
+
+/* ---- finding things ---- */
+
+static const char *own_path(void)
+{
+    static const char own = 0;
+    Dl_info info;
+    return dladdr(&own, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+/* Where programs load their MPI themselves (Python does), it is not behind this library in the order of symbols. */
+static void *find_loaded(const char *name)
+{
+    struct link_map *map = NULL;
+    void *self = dlopen(NULL, RTLD_LAZY), *found = NULL;
+    if (self && dlinfo(self, RTLD_DI_LINKMAP, &map) == 0) {
+        for (; map && !found; map = map->l_next) {
+            void *library = map->l_name[0] && strcmp(map->l_name, own_path()) != 0
+                                ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)
+                                : NULL;
+            found = library ? dlsym(library, name) : NULL;
+        }
+    }
+    return found;
+}
+
+void *hop_layer_next(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    return found ? found : find_loaded(name);
+}
+
+/* Beside this library, in hopcast/ there, or where HOPCAST_MPI_PATH says. */
+static const struct hop_mpi_shim *load(const char *name)
+{
+    const char *forced = getenv("HOPCAST_MPI_PATH"), *slash = strrchr(own_path(), '/');
+    int length = slash ? (int)(slash - own_path()) : 1;
+    const char *own = slash ? own_path() : ".";
+    char path[PATH_MAX + 64];
+    const struct hop_mpi_shim *(*table)(void) = NULL;
+    void *library = NULL, *symbol;
+    for (int way = forced && forced[0] ? 0 : 1; way < 3 && !library; way++) {
+        (void)snprintf(path, sizeof path, "%.*s%s/hopcast-mpi-%s.so", way ? length : PATH_MAX, way ? own : forced,
+                       way == 2 ? "/hopcast" : "", name);
+        if (access(path, F_OK) == 0)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    symbol = library ? dlsym(library, HOP_MPI_SHIM_SYMBOL) : NULL;
+    memcpy(&table, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+    return table && table()->version == HOP_MPI_SHIM_VERSION ? table() : NULL;
+}
+
+/* ---- beginning ---- */
+
+/* Once a job, as far as launchers tell. */
+static void say(const char *format, const char *what)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < HOP_COUNT(names); i++) {
+        const char *rank = getenv(names[i]);
+        if (rank && strcmp(rank, "0") != 0)
+            return;
+    }
+    (void)fprintf(stderr, "libhopcast_mpi.so: ");
+    (void)fprintf(stderr, format, what);
+}
+
+static const struct hop_mpi_shim *recognise(void)
+{
+    int (*version)(char *text, int *length) = NULL;
+    int length = 0;
+    void *symbol = hop_layer_next("PMPI_Get_library_version");
+    memcpy(&version, &symbol, sizeof symbol);
+    if (!version || sizeof layer.library < 2 || version(layer.library, &length) != 0)
+        (void)snprintf(layer.library, sizeof layer.library, "an MPI that does not say which");
+    layer.library[sizeof layer.library - 1] = '\0';
+    const char *shim = NULL;
+    for (size_t i = 0; i < HOP_COUNT(known) && !shim; i++)
+        shim = strncmp(layer.library, known[i].begins, strlen(known[i].begins)) == 0 ? known[i].shim : NULL;
+    layer.library[strcspn(layer.library, "\n,")] = '\0';
+    char *tab = strchr(layer.library, '\t'); /* "MPICH Version:\t4.0.2" */
+    if (tab)
+        *tab = ' ';
+    if (!shim) {
+        say("%s is not known here (Open MPI 4 and MPICH 4 are); the program runs without being profiled\n",
+            layer.library);
+        return NULL;
+    }
+    const struct hop_mpi_shim *mpi = load(shim);
+    if (!mpi)
+        say("hopcast-mpi-%s.so is missing beside it, or is another version's; the program runs without being "
+            "profiled\n",
+            shim);
+    return mpi;
+}
+
+void hop_layer_begin(void)
+{
+    const struct hop_mpi_shim *mpi = recognise();
+    if (!mpi)
+        return;
+    if (!mpi->begin(&layer.rank, &layer.ranks)) {
+        say("not all ranks have it%s; the program runs without being profiled\n", "");
+        return;
+    }
+    if (!hop_counts_begin(layer.ranks))
+        return;
+    layer.mpi = mpi;
+    layer.begin_s = hop_now_s();
+    layer.process = getpid();
+    __atomic_store_n(&on, true, __ATOMIC_RELEASE);
+}
+
+/* ---- counting ---- */
+
+uintptr_t hop_layer_request(uintptr_t requests, int index)
+{
+    return layer.mpi->request_at(requests, index);
+}
+
+static void count_now(void *context, const struct hop_mpi_message *message)
+{
+    (void)context;
+    hop_counts_message(message);
+}
+
+static void keep(void *context, const struct hop_mpi_message *message)
+{
+    struct hop_mpi_messages *kept = context;
+    if (hop_grow(&kept->items, &kept->capacity, kept->count + 1, sizeof *kept->items))
+        kept->items[kept->count++] = *message;
+}
+
+uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request)
+{
+    const char *made = strchr(row->roles, 'Q');
+    struct hop_mpi_messages kept = {0};
+    uint64_t bytes = 0;
+    if (made) {
+        (void)hop_mpi_decompose(layer.mpi, row, arguments, keep, &kept);
+        hop_persistent_add(hop_layer_request(arguments[made - row->roles], 0), &kept);
+    } else if (row->kind == KIND_START) {
+        bytes = hop_persistent_start(hop_layer_request(arguments[0], 0));
+    } else if (row->kind == KIND_START_ALL) {
+        for (int i = 0; i < (int)arguments[0]; i++)
+            bytes += hop_persistent_start(hop_layer_request(arguments[1], i));
+    } else if (row->kind == KIND_FREE) {
+        hop_persistent_forget(request);
+    } else {
+        bytes = hop_mpi_decompose(layer.mpi, row, arguments, count_now, NULL);
+    }
+    return bytes;
+}
+
+/* ---- ending ---- */
+
+static struct hop_mpi_run describe(const char *ended)
+{
+    return (struct hop_mpi_run){layer.mpi, layer.rank, layer.ranks, layer.library, hop_now_s() - layer.begin_s, ended};
+}
+
+/* Only one thread gets to write. */
+static bool turn_off(void)
+{
+    return __atomic_exchange_n(&on, false, __ATOMIC_ACQ_REL);
+}
+
+void hop_layer_end(void)
+{
+    struct hop_mpi_run run = describe(NULL);
+    if (turn_off())
+        hop_traffic_file_of_all(&run);
+}
+
+void hop_layer_break_off(const char *why)
+{
+    struct hop_mpi_run run = describe(why);
+    if (layer.process == getpid() && turn_off())
+        hop_traffic_file_of_one(&run);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The layer between a program and its MPI: when it is on, and what a call that has ended adds to the counts.
+ *
+ *     program -> wrapped_calls.c -> the MPI
+ *                     |
+ *                mpi_layer.c -> decompose.c -> traffic_counts.c -> traffic_file.c
+ */
+#ifndef HOP_MPI_LAYER_H
+#define HOP_MPI_LAYER_H
+
+#include "mpi/decompose.h"
+
+/* On from a successful MPI_Init to MPI_Finalize. */
+bool hop_layer_is_on(void);
+/* Behind MPI_Init: finds out which MPI is there, and begins to count if it is one that is known. */
+void hop_layer_begin(void);
+/* Before MPI_Finalize: writes what all ranks have counted. */
+void hop_layer_end(void);
+/* Before MPI_Abort, or without MPI_Finalize: writes what this rank has. */
+void hop_layer_break_off(const char *why);
+/* Handles are read before a call that changes them. */
+uintptr_t hop_layer_request(uintptr_t requests, int index);
+/* A call that went well: its messages, and their bytes. */
+uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request);
+
+/* The function of that name in the MPI that is there; NULL: it has none. */
+void *hop_layer_next(const char *name);
+
+#endif

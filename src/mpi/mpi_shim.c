@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table over one MPI; compiled once against each. What is known of a communicator is an attribute of it. */
+#include "mpi/mpi_shim.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+_Static_assert(sizeof(MPI_Comm) <= sizeof(uintptr_t) && sizeof(MPI_Request) <= sizeof(uintptr_t) &&
+                   sizeof(MPI_Datatype) <= sizeof(uintptr_t) && sizeof(MPI_Count) == sizeof(int64_t),
+               "handles pass as words, large counts as 64 bits");
+
+enum { TAG = 32767, PATIENCE_S = 20, PIECE = 1 << 30 };
+
+static MPI_Comm apart = MPI_COMM_NULL; /* for messages of ours */
+static int comm_key = MPI_KEYVAL_INVALID, window_key = MPI_KEYVAL_INVALID;
+
+/* ---- what a communicator's ranks mean ---- */
+
+static void drop(struct hop_mpi_ranks *ranks)
+{
+    if (ranks) {
+        free(ranks->world);
+        free(ranks->neighbour);
+        free(ranks);
+    }
+}
+
+static int drop_of_comm(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    drop(value);
+    return MPI_SUCCESS;
+}
+
+static int drop_of_window(MPI_Win window, int key, void *value, void *extra)
+{
+    (void)window, (void)key, (void)extra;
+    drop(value);
+    return MPI_SUCCESS;
+}
+
+/* Takes the group. */
+static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
+{
+    MPI_Group all = MPI_GROUP_NULL;
+    bool same = true, fine = PMPI_Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS &&
+                             PMPI_Group_size(group, &ranks->size) == MPI_SUCCESS;
+    int *own = calloc((size_t)ranks->size + 1, sizeof *own);
+    ranks->world = calloc((size_t)ranks->size + 1, sizeof *ranks->world);
+    for (int i = 0; own && i < ranks->size; i++)
+        own[i] = i;
+    fine = fine && own && ranks->world &&
+           PMPI_Group_translate_ranks(group, ranks->size, own, all, ranks->world) == MPI_SUCCESS;
+    for (int i = 0; fine && i < ranks->size; i++) {
+        if (ranks->world[i] == MPI_UNDEFINED)
+            ranks->world[i] = HOP_MPI_ELSEWHERE;
+        same = same && ranks->world[i] == i;
+    }
+    if (fine && same) {
+        free(ranks->world);
+        ranks->world = NULL;
+    }
+    free(own);
+    if (all != MPI_GROUP_NULL)
+        (void)PMPI_Group_free(&all);
+    (void)PMPI_Group_free(&group);
+    return fine;
+}
+
+static bool cart_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
+{
+    int dimensions = 0;
+    bool fine = PMPI_Cartdim_get(comm, &dimensions) == MPI_SUCCESS &&
+                (ranks->neighbour = calloc(2 * (size_t)dimensions + 1, sizeof(int)));
+    for (int d = 0; fine && d < dimensions; d++)
+        fine = PMPI_Cart_shift(comm, d, 1, &ranks->neighbour[2 * d], &ranks->neighbour[2 * d + 1]) == MPI_SUCCESS;
+    ranks->neighbours = fine ? 2 * dimensions : 0;
+    return fine;
+}
+
+static bool graph_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
+{
+    int count = 0;
+    bool fine = PMPI_Graph_neighbors_count(comm, ranks->own, &count) == MPI_SUCCESS &&
+                (ranks->neighbour = calloc((size_t)count + 1, sizeof(int))) &&
+                PMPI_Graph_neighbors(comm, ranks->own, count, ranks->neighbour) == MPI_SUCCESS;
+    ranks->neighbours = fine ? count : 0;
+    return fine;
+}
+
+static bool dist_graph_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
+{
+    int in = 0, out = 0, weighted = 0;
+    bool fine = PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted) == MPI_SUCCESS;
+    int *from = calloc((size_t)in + 1, sizeof(int)), *weights = calloc((size_t)(in > out ? in : out) + 1, sizeof(int));
+    ranks->neighbour = calloc((size_t)out + 1, sizeof(int));
+    int *other = calloc((size_t)out + 1, sizeof(int));
+    fine = fine && from && weights && other && ranks->neighbour &&
+           PMPI_Dist_graph_neighbors(comm, in, from, weights, out, ranks->neighbour, other) == MPI_SUCCESS;
+    free(from);
+    free(weights);
+    free(other);
+    ranks->neighbours = fine ? out : 0;
+    return fine;
+}
+
+static bool find_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
+{
+    int kind = MPI_UNDEFINED;
+    if (ranks->inter || PMPI_Topo_test(comm, &kind) != MPI_SUCCESS)
+        return true;
+    return kind == MPI_CART         ? cart_neighbours(comm, ranks)
+           : kind == MPI_GRAPH      ? graph_neighbours(comm, ranks)
+           : kind == MPI_DIST_GRAPH ? dist_graph_neighbours(comm, ranks)
+                                    : true;
+}
+
+static struct hop_mpi_ranks *look_at(MPI_Comm comm)
+{
+    struct hop_mpi_ranks *ranks = calloc(1, sizeof *ranks);
+    MPI_Group group = MPI_GROUP_NULL;
+    int inter = 0;
+    bool fine = ranks && PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS &&
+                PMPI_Comm_rank(comm, &ranks->own) == MPI_SUCCESS &&
+                PMPI_Comm_size(comm, &ranks->local_size) == MPI_SUCCESS &&
+                (inter ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group)) == MPI_SUCCESS;
+    if (fine)
+        ranks->inter = inter != 0;
+    if (fine && translate(group, ranks) && find_neighbours(comm, ranks))
+        return ranks;
+    drop(ranks);
+    return NULL;
+}
+
+/* Two threads that meet a communicator at once: the first to come keeps its answer. */
+static volatile char lock;
+
+static const struct hop_mpi_ranks *ranks_of(uintptr_t word)
+{
+    MPI_Comm comm = (MPI_Comm)word;
+    void *known = NULL;
+    int there = 0;
+    if (PMPI_Comm_get_attr(comm, comm_key, &known, &there) != MPI_SUCCESS || there)
+        return known;
+    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
+    }
+    if (PMPI_Comm_get_attr(comm, comm_key, &known, &there) == MPI_SUCCESS && !there) {
+        known = look_at(comm);
+        if (known && PMPI_Comm_set_attr(comm, comm_key, known) != MPI_SUCCESS) {
+            drop(known);
+            known = NULL;
+        }
+    }
+    __atomic_clear(&lock, __ATOMIC_RELEASE);
+    return known;
+}
+
+static struct hop_mpi_ranks *look_at_window(MPI_Win window)
+{
+    struct hop_mpi_ranks *ranks = calloc(1, sizeof *ranks);
+    MPI_Group group = MPI_GROUP_NULL;
+    bool fine = ranks && PMPI_Win_get_group(window, &group) == MPI_SUCCESS &&
+                PMPI_Group_rank(group, &ranks->own) == MPI_SUCCESS;
+    if (fine && translate(group, ranks))
+        return ranks;
+    drop(ranks);
+    return NULL;
+}
+
+static const struct hop_mpi_ranks *ranks_of_window(uintptr_t word)
+{
+    MPI_Win window = (MPI_Win)word;
+    void *known = NULL;
+    int there = 0;
+    if (PMPI_Win_get_attr(window, window_key, &known, &there) != MPI_SUCCESS || there)
+        return known;
+    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
+    }
+    if (PMPI_Win_get_attr(window, window_key, &known, &there) == MPI_SUCCESS && !there) {
+        known = look_at_window(window);
+        if (known && PMPI_Win_set_attr(window, window_key, known) != MPI_SUCCESS) {
+            drop(known);
+            known = NULL;
+        }
+    }
+    __atomic_clear(&lock, __ATOMIC_RELEASE);
+    return known;
+}
+
+/* ---- other handles ---- */
+
+static int64_t type_size(uintptr_t type)
+{
+    MPI_Count size = -1;
+    return PMPI_Type_size_x((MPI_Datatype)type, &size) == MPI_SUCCESS && size >= 0 ? (int64_t)size : -1;
+}
+
+static uintptr_t type_at(uintptr_t types, int index)
+{
+    return (uintptr_t)((const MPI_Datatype *)types)[index];
+}
+
+static uintptr_t request_at(uintptr_t requests, int index)
+{
+    return (uintptr_t)((const MPI_Request *)requests)[index];
+}
+
+static bool is_no_op(uintptr_t op)
+{
+    return (MPI_Op)op == MPI_NO_OP;
+}
+
+/* ---- ranks together ---- */
+
+static bool arrived(int from, double until)
+{
+    int flag = 0;
+    while (!flag && PMPI_Iprobe(from, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           PMPI_Wtime() < until)
+        (void)nanosleep(&(struct timespec){0, 20000}, NULL);
+    return flag != 0;
+}
+
+/* Rank 0 hears from every other one, and answers those that it heard. Whose library is missing says nothing, and is not
+ * waited for longer than others take to leave MPI_Init. */
+static bool all_are_here(int rank, int size)
+{
+    int all = 1;
+    double until = PMPI_Wtime() + PATIENCE_S;
+    if (rank > 0) {
+        (void)PMPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
+        return arrived(0, until + PATIENCE_S) &&
+               PMPI_Recv(&all, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS && all;
+    }
+    char *here = calloc((size_t)size, 1);
+    for (int r = 1; r < size; r++) {
+        int who;
+        bool heard = here && arrived(r, until) &&
+                     PMPI_Recv(&who, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+        if (heard)
+            here[r] = 1;
+        else
+            all = 0;
+    }
+    for (int r = 1; here && r < size; r++) {
+        if (here[r])
+            (void)PMPI_Send(&all, 1, MPI_INT, r, TAG, MPI_COMM_WORLD);
+    }
+    free(here);
+    return all != 0;
+}
+
+static bool begin(int *rank, int *size)
+{
+    return PMPI_Comm_rank(MPI_COMM_WORLD, rank) == MPI_SUCCESS && PMPI_Comm_size(MPI_COMM_WORLD, size) == MPI_SUCCESS &&
+           all_are_here(*rank, *size) && PMPI_Comm_dup(MPI_COMM_WORLD, &apart) == MPI_SUCCESS &&
+           PMPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN) == MPI_SUCCESS &&
+           PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_of_comm, &comm_key, NULL) == MPI_SUCCESS &&
+           PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, drop_of_window, &window_key, NULL) == MPI_SUCCESS;
+}
+
+static int send(const void *bytes, size_t size)
+{
+    int error = MPI_SUCCESS;
+    for (size_t at = 0; at < size && !error; at += PIECE)
+        error =
+            PMPI_Send((const char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE, 0, TAG, apart);
+    return error;
+}
+
+static int receive(int from, void *bytes, size_t size)
+{
+    int error = MPI_SUCCESS;
+    for (size_t at = 0; at < size && !error; at += PIECE)
+        error = PMPI_Recv((char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE, from, TAG, apart,
+                          MPI_STATUS_IGNORE);
+    return error;
+}
+
+__attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_table(void)
+{
+    static struct hop_mpi_shim table;
+    table = (struct hop_mpi_shim){
+        .version = HOP_MPI_SHIM_VERSION,
+        .in_place = (uintptr_t)MPI_IN_PLACE,
+        .proc_null = MPI_PROC_NULL,
+        .root = MPI_ROOT,
+        .is_no_op = is_no_op,
+        .begin = begin,
+        .type_size = type_size,
+        .type_at = type_at,
+        .request_at = request_at,
+        .ranks = ranks_of,
+        .window = ranks_of_window,
+        .send = send,
+        .receive = receive,
+    };
+    return &table;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The wrappers, made of the table in mpi/calls.h. Arguments pass as words of 64 bits, in which every MPI's numbers,
+ * pointers and handles are as they came: the calling conventions of x86-64 and AArch64 give each argument a register or
+ * a slot of that size, whatever its type.
+ *
+ * Both names of a call are wrapped: Open MPI's Fortran calls PMPI_Send, MPICH's MPI_Send. Only the outermost call of a
+ * thread counts, so that a call counts once, however it was reached. They are weak, as those of an MPI are.
+ */
+#include "mpi/mpi_layer.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef uintptr_t word;
+
+_Static_assert(sizeof(word) == 8, "arguments are words of 64 bits");
+
+#define ROW(arity, name, kind, roles) [CALL_##name] = {#name, roles, KIND_##kind},
+static const struct hop_mpi_row rows[] = {HOP_MPI_CALLS(ROW)};
+
+static void *next[HOP_MPI_CALL_COUNT][2]; /* MPI_, PMPI_ */
+static __thread int depth __attribute__((tls_model("initial-exec")));
+static bool paused; /* MPI_Pcontrol(0) */
+
+static void *find_next(enum hop_mpi_call call, bool inner)
+{
+    char name[64];
+    void *found = __atomic_load_n(&next[call][inner], __ATOMIC_ACQUIRE);
+    if (found)
+        return found;
+    (void)snprintf(name, sizeof name, "%s%s", inner ? "P" : "", rows[call].name);
+    found = hop_layer_next(name);
+    if (!found) {
+        (void)fprintf(stderr, "libhopcast_mpi.so: no MPI in this process has %s\n", name);
+        _exit(127); /* as where a symbol is not found */
+    }
+    __atomic_store_n(&next[call][inner], found, __ATOMIC_RELEASE);
+    return found;
+}
+
+#define CAST(type) ((int(*) type)address)
+static int do_call(void *address, unsigned arity, const word *a)
+{
+    switch (arity) {
+    case 0:
+        return CAST((void))();
+    case 1:
+        return CAST((word))(a[0]);
+    case 2:
+        return CAST((word, word))(a[0], a[1]);
+    case 3:
+        return CAST((word, word, word))(a[0], a[1], a[2]);
+    case 4:
+        return CAST((word, word, word, word))(a[0], a[1], a[2], a[3]);
+    case 5:
+        return CAST((word, word, word, word, word))(a[0], a[1], a[2], a[3], a[4]);
+    case 6:
+        return CAST((word, word, word, word, word, word))(a[0], a[1], a[2], a[3], a[4], a[5]);
+    default: /* what stands behind those that a call has, nobody reads */
+        return CAST((word, word, word, word, word, word, word, word, word, word, word, word, word))(
+            a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
+    }
+}
+
+static void leave(const int *entered)
+{
+    depth -= *entered;
+}
+
+/* A C++ exception of an error handler leaves by here, too. */
+static int do_inside(void *address, unsigned arity, const word *a)
+{
+    __attribute__((cleanup(leave))) int entered = 1;
+    depth += entered;
+    return do_call(address, arity, a);
+}
+
+static void before(const struct hop_mpi_row *row, const word *a, word *request)
+{
+    if (row->kind == KIND_FINALIZE)
+        hop_layer_end();
+    else if (row->kind == KIND_ABORT)
+        hop_layer_break_off("MPI_Abort");
+    else if (row->kind == KIND_PCONTROL)
+        paused = (int)a[0] == 0;
+    else if (row->kind == KIND_FREE)
+        *request = hop_layer_request(a[0], 0);
+}
+
+static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *a)
+{
+    const struct hop_mpi_row *row = &rows[call];
+    word request = 0;
+    depth++;
+    before(row, a, &request);
+    depth--;
+    uint64_t begin_ns = hop_now_ns();
+    int error = do_inside(address, arity, a);
+    uint64_t time_ns = hop_now_ns() - begin_ns, bytes = 0;
+    if (error || !hop_layer_is_on() || paused)
+        return error;
+    depth++;
+    bytes = hop_layer_count(row, a, request);
+    depth--;
+    hop_counts_call(call, bytes, time_ns);
+    return 0;
+}
+
+static int through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a)
+{
+    void *address = find_next(call, inner);
+    if (depth > 0)
+        return do_call(address, arity, a);
+    if (hop_layer_is_on())
+        return count(call, address, arity, a);
+    int error = do_inside(address, arity, a);
+    if (rows[call].kind == KIND_INIT && !error) {
+        depth++;
+        hop_layer_begin();
+        depth--;
+    }
+    return error;
+}
+
+#define TAKES_0 void
+#define TAKES_1 word a0
+#define TAKES_2 TAKES_1, word a1
+#define TAKES_3 TAKES_2, word a2
+#define TAKES_4 TAKES_3, word a3
+#define TAKES_5 TAKES_4, word a4
+#define TAKES_6 TAKES_5, word a5
+#define TAKES_7 TAKES_6, word a6
+#define TAKES_8 TAKES_7, word a7
+#define TAKES_9 TAKES_8, word a8
+#define TAKES_10 TAKES_9, word a9
+#define TAKES_11 TAKES_10, word a10
+#define TAKES_12 TAKES_11, word a11
+#define TAKES_13 TAKES_12, word a12
+#define GIVES_0 0
+#define GIVES_1 a0
+#define GIVES_2 GIVES_1, a1
+#define GIVES_3 GIVES_2, a2
+#define GIVES_4 GIVES_3, a3
+#define GIVES_5 GIVES_4, a4
+#define GIVES_6 GIVES_5, a5
+#define GIVES_7 GIVES_6, a6
+#define GIVES_8 GIVES_7, a7
+#define GIVES_9 GIVES_8, a8
+#define GIVES_10 GIVES_9, a9
+#define GIVES_11 GIVES_10, a10
+#define GIVES_12 GIVES_11, a11
+#define GIVES_13 GIVES_12, a12
+
+#define WRAPPER(arity, name, call, inner)                                                                              \
+    __attribute__((weak, visibility("default"))) int name(TAKES_##arity);                                              \
+    int name(TAKES_##arity)                                                                                            \
+    {                                                                                                                  \
+        const word arguments[13] = {GIVES_##arity};                                                                    \
+        return through(call, inner, arity, arguments);                                                                 \
+    }
+#define WRAP(arity, name, kind, roles)                                                                                 \
+    _Static_assert(sizeof(roles) == (arity) + 1, "a role an argument: " #name);                                        \
+    WRAPPER(arity, name, CALL_##name, false)                                                                           \
+    WRAPPER(arity, P##name, CALL_##name, true)
+HOP_MPI_CALLS(WRAP)
+
+/* Ended without MPI_Finalize. */
+__attribute__((destructor)) static void ended(void)
+{
+    depth++;
+    hop_layer_break_off("no MPI_Finalize");
+    depth--;
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""libhopcast_mpi.so counts what a program does, exactly: counted.py openmpi|mpich BUILD PATTERNS [PART...]
+
+Everything under mpirun, with 4 ranks unless said otherwise."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+mpi, build, patterns = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
+launcher, library = "mpirun." + mpi, os.path.join(build, "libhopcast_mpi.so")
+work, failures = tempfile.mkdtemp(), 0
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
+                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C")
+os.environ.pop("HOPCAST_MPI_PATH", None)
+
+
+def check(holds, what):
+    global failures
+    if not holds:
+        failures += 1
+        print("FAIL", what, flush=True)
+    return holds
+
+
+def run(program, *arguments, ranks=4, options=(), preload=library, **environment):
+    """Its result, and the folder in which it ran."""
+    folder = tempfile.mkdtemp(dir=work)
+    done = subprocess.run([launcher, *options, "-n", str(ranks), program, *(a.replace("FOLDER", folder) for a in arguments)],
+                          capture_output=True, text=True, timeout=240, cwd=folder,
+                          env={**os.environ, "LD_PRELOAD": preload, **environment})
+    return done, folder
+
+
+def traffic(folder, name="hopcast-traffic.json"):
+    try:
+        with open(os.path.join(folder, name)) as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def told(document):
+    """(class, from, to) -> bytes and messages."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for pair in document["pairs"]:
+        at = sums[pair["class"], pair["from"], pair["to"]]
+        at[0] += pair["host_bytes"] + pair["device_bytes"]
+        at[1] += pair["host_messages"] + pair["device_messages"]
+    return dict(sums)
+
+
+def expected(folder, ranks=4):
+    sums = collections.defaultdict(lambda: [0, 0])
+    for rank in range(ranks):
+        with open(os.path.join(folder, f"expected.{rank}")) as file:
+            for line in file:
+                kind, source, to, size, messages = line.split()
+                at = sums[kind, int(source), int(to)]
+                at[0] += int(size)
+                at[1] += int(messages)
+    return dict(sums)
+
+
+def same(document, wanted, what):
+    found = told(document) if document else {}
+    wrong = [f"{key}: {found.get(key)}, not {wanted.get(key)}" for key in sorted(set(found) | set(wanted))
+             if found.get(key) != wanted.get(key)]
+    check(wanted and not wrong, f"{what}: " + "; ".join(wrong[:8]))
+
+
+def counted(mode, **how):
+    done, folder = run(patterns, "FOLDER", mode, **how)
+    document = traffic(folder)
+    if check(done.returncode == 0 and not done.stderr.strip() and document, f"{mode} runs: {done.stderr[:2000]}"):
+        same(document, expected(folder, how.get("ranks", 4)), mode)
+        sizes = sum(row["messages"] for row in document["sizes"])
+        check(sizes == sum(messages for _, messages in told(document).values()), f"{mode}: sizes of all messages")
+    return document, folder
+
+
+# ---- parts ----
+
+def calls():
+    document, folder = counted("calls")
+    counted("calls", ranks=3)
+    numbers = {row["name"]: row["calls"] for row in document["calls"]}
+    check(numbers.get("MPI_Bcast") == 4 * 4 + 4 and numbers.get("MPI_Send") == 4 * 4 + 2, f"calls by name: {numbers}")
+    check(numbers.get("MPI_Startall") == 12 and numbers.get("MPI_Send_init") == 8, f"persistent ones by name: {numbers}")
+    between = sum(size for (_, source, to), (size, _) in told(document).items() if source != to)
+    mapped = subprocess.run([os.path.join(build, "hopcast"), "map", os.path.join(folder, "hopcast-traffic.json"), "--on", "t2"],
+                            capture_output=True, text=True)
+    check(f"0B of device traffic, {between}B of host traffic" in mapped.stdout, f"map reads it: {mapped.stdout}{mapped.stderr}")
+
+
+def threads():
+    counted("threads", ranks=2)
+
+
+def ends_early():
+    done, folder = run(patterns, "FOLDER", "abort")
+    document = traffic(folder, "hopcast-traffic.json.rank1")
+    check(done.returncode != 0 and traffic(folder) is None, "an abort is one")
+    if check(document and document["ended"] == "MPI_Abort", "what rank 1 had counted is kept"):
+        wanted = {key: value for key, value in expected(folder).items() if key[1] == 1}
+        same(document, wanted, "abort")
+    done, folder = run(patterns, "FOLDER", "exit")
+    check(traffic(folder) is None and any(traffic(folder, f"hopcast-traffic.json.rank{r}") for r in range(4)),
+          f"without MPI_Finalize: {os.listdir(folder)}")
+
+
+def beside_others():
+    """No MPI, another one, half an installation, a job of which one rank has the library."""
+    quiet = subprocess.run(["sh", "-c", "echo here"], capture_output=True, text=True, cwd=work,
+                           env={**os.environ, "LD_PRELOAD": library, "HOPCAST_VERBOSE": "1"})
+    check((quiet.returncode, quiet.stdout, quiet.stderr) == (0, "here\n", ""), f"without MPI: {quiet}")
+    alone = shutil.copy(library, work)
+    done, folder = run(patterns, "FOLDER", "point", preload=alone)
+    check(done.returncode == 0 and f"hopcast-mpi-{mpi}.so is missing" in done.stderr and done.stderr.count("\n") == 1 and
+          traffic(folder) is None, f"without the shim: {done.stderr}")
+    folder = tempfile.mkdtemp(dir=work)
+    source, program = os.path.join(folder, "mpi.c"), os.path.join(folder, "program.c")
+    with open(source, "w") as file:
+        file.write("#include <stdio.h>\n#include <string.h>\n" + "".join(
+            f"int {p}MPI_Init(int *c, char ***v) {{ (void)c; (void)v; return 0; }}\n"
+            f"int {p}MPI_Send(const void *b, int n, int t, int d, int g, int c) {{ (void)b; (void)t; (void)c;\n"
+            f"    printf(\"sent %d to %d as %d\\n\", n, d, g); return 0; }}\n"
+            f"int {p}MPI_Finalize(void) {{ return 0; }}\n" for p in ("", "P")) +
+            "int PMPI_Get_library_version(char *t, int *n) { strcpy(t, \"Other MPI 1.0\"); *n = 13; return 0; }\n")
+    with open(program, "w") as file:
+        file.write("int MPI_Init(int *, char ***); int MPI_Send(const void *, int, int, int, int, int);\n"
+                   "int MPI_Finalize(void);\nint main(void) { MPI_Init(0, 0); MPI_Send(\"\", 5, 1, -2, 7, 1);\n"
+                   "    return MPI_Finalize(); }\n")
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    subprocess.run([compiler, "-shared", "-fPIC", source, "-o", folder + "/libother.so"], check=True)
+    subprocess.run([compiler, program, "-o", folder + "/program", "-L" + folder, "-lother", "-Wl,-rpath," + folder], check=True)
+    done = subprocess.run([folder + "/program"], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, "LD_PRELOAD": library})
+    check(done.returncode == 0 and done.stdout == "sent 5 to -2 as 7\n" and "Other MPI 1.0 is not known" in done.stderr and
+          done.stderr.count("\n") == 1 and not os.path.exists(folder + "/hopcast-traffic.json"), f"another MPI: {done}")
+
+
+def fortran():
+    """Each of its three interfaces counts once."""
+    compiler = shutil.which("mpifort." + mpi)
+    if not compiler:
+        print("no mpifort." + mpi + ": Fortran is not tried")
+        return
+    for name, head, status in (("mpif.h", "", "integer :: s(MPI_STATUS_SIZE)"), ("mpi", "use mpi", "integer :: s(MPI_STATUS_SIZE)"),
+                               ("mpi_f08", "use mpi_f08", "type(MPI_Status) :: s")):
+        folder = tempfile.mkdtemp(dir=work)
+        include = "include 'mpif.h'" if not head else ""
+        with open(folder + "/p.f90", "w") as file:
+            file.write(f"""program p
+{head}
+implicit none
+{include}
+integer :: e, r, n
+integer :: a(10), b(10)
+{status}
+a = 1
+call MPI_Init(e)
+call MPI_Comm_rank(MPI_COMM_WORLD, r, e)
+call MPI_Comm_size(MPI_COMM_WORLD, n, e)
+if (r == 0) call MPI_Send(a, 10, MPI_INTEGER, 1, 0, MPI_COMM_WORLD, e)
+if (r == 1) call MPI_Recv(b, 10, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, s, e)
+call MPI_Gather(a, 2, MPI_INTEGER, b, 2, MPI_INTEGER, 0, MPI_COMM_WORLD, e)
+call MPI_Allreduce(MPI_IN_PLACE, a, 8, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, e)
+call MPI_Finalize(e)
+end program
+""")
+        made = subprocess.run([compiler, "-fallow-argument-mismatch", "p.f90", "-o", "p"], capture_output=True, text=True, cwd=folder)
+        if made.returncode:
+            print(f"{name} does not compile here: {made.stderr[:200]}")
+            continue
+        done, ran = run(folder + "/p")
+        wanted = {("point_to_point", 0, 1): [40, 1]}
+        for source in range(4):
+            for to in range(4):
+                if source != to:
+                    wanted["collective", source, to] = [16 + 8 * (to == 0), 2 + (to == 0)]
+        check(done.returncode == 0, f"Fortran by {name} runs: {done.stderr[:500]}")
+        same(traffic(ran), wanted, f"Fortran by {name}")
+
+
+def monitoring():
+    """Open MPI's own count of messages, pair by pair."""
+    if mpi != "openmpi" or "pml monitoring" not in re.sub(r"MCA +", "", subprocess.run(
+            ["ompi_info"], capture_output=True, text=True).stdout).replace("pml: monitoring", "pml monitoring"):
+        print("no component pml monitoring: not compared")
+        return
+    document, _ = counted("plain")
+    # Without the library, whose own messages it would see; it does not see persistent ones.
+    done, folder = run(patterns, "FOLDER", "plain", preload="", options=[
+        "--mca", "pml_monitoring_enable", "2", "--mca", "pml_monitoring_enable_output", "3", "--mca",
+        "pml_monitoring_filename", "own"])
+    theirs = {}
+    for name in sorted(os.listdir(folder)):
+        if not re.fullmatch(r"own\.\d+\.prof", name):
+            continue
+        with open(os.path.join(folder, name)) as file:
+            for line in file:
+                row = re.match(r"E\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs", line)
+                if row:
+                    theirs["point_to_point", int(row[1]), int(row[2])] = [int(row[3]), int(row[4])]
+    if check(done.returncode == 0 and theirs and document, f"monitoring runs: {done.stderr[:500]} {os.listdir(folder)}"):
+        same(document, theirs, "as pml monitoring")
+
+
+PARTS = [calls, threads, ends_early, beside_others, fortran, monitoring]
+
+
+def main():
+    if not shutil.which(launcher) or not os.path.exists(os.path.join(build, f"hopcast-mpi-{mpi}.so")):
+        print(f"skip: no {launcher}, or no shim for it")
+        return 77
+    try:
+        for part in PARTS:
+            if len(sys.argv) == 4 or part.__name__ in sys.argv[4:]:
+                part()
+                print(part.__name__, flush=True)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls of which it is known what they move: patterns FOLDER MODE. Beside each stands who sends how much to whom, and
+ * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
+ *
+ * Modes: calls, point (messages alone), plain (those without persistent ones), threads, abort, exit.
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 1 << 16, THREADS = 3, ROUNDS = 200 };
+
+static int rank, ranks;
+static FILE *expected;
+static char out[ROOM], in[ROOM];
+
+static void expect(const char *class, int from, int to, long bytes, long messages)
+{
+    (void)fprintf(expected, "%s %d %d %ld %ld\n", class, from, to, bytes, messages);
+}
+
+static void expect_all(const char *class, long bytes)
+{
+    for (int r = 0; r < ranks; r++) {
+        if (r != rank)
+            expect(class, rank, r, bytes, 1);
+    }
+}
+
+/* ---- messages ---- */
+
+/* Each rank to the next by call number `way`, with a size of its own. */
+static void ring(int way)
+{
+    int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks, bytes = 100 * way + 10 * rank + 1;
+    MPI_Request receive, send = MPI_REQUEST_NULL;
+    expect("point_to_point", rank, to, bytes, 1);
+    if (way >= 8) {
+        MPI_Status status;
+        if (way == 8)
+            MPI_Sendrecv(out, bytes, MPI_BYTE, to, way, in, ROOM, MPI_BYTE, from, way, MPI_COMM_WORLD, &status);
+        else
+            MPI_Sendrecv_replace(out, 1001, MPI_CHAR, to, way, from, way, MPI_COMM_WORLD, &status);
+        if (way == 9)
+            expect("point_to_point", rank, to, 1001 - bytes, 0);
+        return;
+    }
+    MPI_Irecv(in, ROOM, MPI_BYTE, MPI_ANY_SOURCE, way, MPI_COMM_WORLD, &receive);
+    MPI_Barrier(MPI_COMM_WORLD); /* ready sends want a receive that is there */
+    if (way == 0)
+        MPI_Send(out, bytes, MPI_BYTE, to, way, MPI_COMM_WORLD);
+    else if (way == 1)
+        MPI_Bsend(out, bytes, MPI_BYTE, to, way, MPI_COMM_WORLD);
+    else if (way == 2)
+        MPI_Ssend(out, bytes, MPI_BYTE, to, way, MPI_COMM_WORLD);
+    else if (way == 3)
+        MPI_Rsend(out, bytes, MPI_BYTE, to, way, MPI_COMM_WORLD);
+    else
+        (way == 4   ? MPI_Isend
+         : way == 5 ? MPI_Ibsend
+         : way == 6 ? MPI_Issend
+                    : MPI_Irsend)(out, bytes, MPI_BYTE, to, way, MPI_COMM_WORLD, &send);
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    MPI_Wait(&receive, MPI_STATUS_IGNORE);
+}
+
+/* Started three times, of two kinds at once; then forgotten, and others are never started. */
+static void persistent(void)
+{
+    int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+    MPI_Request requests[3], idle;
+    MPI_Send_init(out, 40 + rank, MPI_BYTE, to, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ssend_init(out, 3, MPI_INT, to, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Recv_init(in, ROOM / 2, MPI_BYTE, from, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[2]);
+    MPI_Send_init(out, 1000, MPI_BYTE, to, 3, MPI_COMM_WORLD, &idle);
+    for (int i = 0; i < 3; i++) {
+        MPI_Request other;
+        MPI_Irecv(in + ROOM / 2, ROOM / 2, MPI_BYTE, from, MPI_ANY_TAG, MPI_COMM_WORLD, &other);
+        MPI_Startall(2, requests);
+        MPI_Start(&requests[2]);
+        MPI_Wait(&other, MPI_STATUS_IGNORE);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        expect("point_to_point", rank, to, 40 + rank, 1);
+        expect("point_to_point", rank, to, 12, 1);
+    }
+    MPI_Request_free(&idle);
+    for (int i = 0; i < 3; i++)
+        MPI_Request_free(&requests[i]);
+}
+
+/* Communicators whose ranks are others, types with holes, nobody, nothing, itself. */
+static void odd_messages(void)
+{
+    MPI_Comm turned;
+    MPI_Datatype columns;
+    MPI_Request request;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, ranks - rank, &turned);
+    MPI_Type_vector(5, 2, 7, MPI_DOUBLE, &columns);
+    MPI_Type_commit(&columns);
+    int own, to;
+    MPI_Comm_rank(turned, &own);
+    to = (own + 1) % ranks;
+    MPI_Irecv(in, ROOM, MPI_BYTE, MPI_ANY_SOURCE, 0, turned, &request);
+    MPI_Send(out, 2, columns, to, 0, turned);
+    expect("point_to_point", rank, ranks - 1 - to, 160, 1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Type_free(&columns);
+    MPI_Comm_free(&turned);
+
+    MPI_Comm even;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &even);
+    if (rank == 0 && ranks > 2) {
+        MPI_Send(out, 77, MPI_BYTE, 1, 0, even);
+        expect("point_to_point", 0, 2, 77, 1);
+    } else if (rank == 2) {
+        MPI_Recv(in, ROOM, MPI_BYTE, 0, 0, even, MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_free(&even);
+
+    MPI_Send(out, 500, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+    MPI_Irecv(in, ROOM, MPI_BYTE, rank, 9, MPI_COMM_WORLD, &request);
+    MPI_Send(out, 33, MPI_BYTE, rank, 9, MPI_COMM_WORLD);
+    expect("point_to_point", rank, rank, 33, 1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 0) {
+        MPI_Send(out, 0, MPI_INT, 1, 4, MPI_COMM_WORLD);
+        expect("point_to_point", 0, 1, 0, 1);
+    } else if (rank == 1) {
+        MPI_Recv(in, 0, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void messages(bool all)
+{
+    static char room[ROOM];
+    MPI_Buffer_attach(room, ROOM);
+    for (int way = 0; way < 10; way++)
+        ring(way);
+    void *buffer;
+    int size;
+    MPI_Buffer_detach(&buffer, &size);
+    if (all)
+        persistent();
+    odd_messages();
+}
+
+/* ---- collectives ---- */
+
+static void rooted(int root)
+{
+    int counts[64], places[64], *o = (int *)out, *i = (int *)in;
+    for (int r = 0; r < ranks; r++) {
+        counts[r] = r + 1;
+        places[r] = 100 * r;
+    }
+    MPI_Bcast(out, 11, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Scatter(o, 3, MPI_INT, rank == root ? MPI_IN_PLACE : i, 3, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Scatterv(o, counts, places, MPI_INT, i, rank + 1, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Gather(rank == root ? MPI_IN_PLACE : o, 5, MPI_INT, i, 5, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Gatherv(o, rank + 1, MPI_INT, i, counts, places, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Reduce(rank == root ? MPI_IN_PLACE : o, i, 9, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+    if (rank != root) {
+        expect("collective", rank, root, 20 + 4 * (rank + 1) + 36, 3);
+        return;
+    }
+    expect_all("collective", 44);
+    expect_all("collective", 12);
+    for (int r = 0; r < ranks; r++) {
+        if (r != root)
+            expect("collective", root, r, 4 * (r + 1), 1);
+    }
+}
+
+static void together(void)
+{
+    int counts[64], places[64], zero[64] = {0}, *o = (int *)out, *i = (int *)in;
+    MPI_Datatype types[64];
+    for (int r = 0; r < ranks; r++) {
+        counts[r] = r + 1;
+        places[r] = 100 * r;
+        types[r] = MPI_SHORT;
+    }
+    MPI_Allgather(o, 2, MPI_INT, i, 2, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, i, 3, MPI_INT, MPI_COMM_WORLD);
+    expect_all("collective", 8);
+    expect_all("collective", 12);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, i, counts, places, MPI_INT, MPI_COMM_WORLD);
+    expect_all("collective", 4 * (rank + 1));
+    MPI_Alltoall(o, 6, MPI_INT, i, 6, MPI_INT, MPI_COMM_WORLD);
+    expect_all("collective", 24);
+    /* r sends q as much as q and r have in common, so that both sides agree. */
+    for (int r = 0; r < ranks; r++) {
+        zero[r] = 1 + r + rank;
+        if (r != rank) {
+            expect("collective", rank, r, 4 * (1 + r + rank), 1);
+            expect("collective", rank, r, 2 * (1 + r + rank), 1);
+        }
+    }
+    MPI_Alltoallv(o, zero, places, MPI_INT, i, zero, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallw(o, zero, places, types, i, zero, places, types, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Of 4 n + 2 ints, the first two ranks of four have a block of n + 1. */
+static void reductions(void)
+{
+    int counts[64], n = 10, *o = (int *)out, *i = (int *)in, total = n * ranks + 2;
+    for (int r = 0; r < ranks; r++)
+        counts[r] = 2 * r + 1;
+    for (int r = 0; r < ranks; r++) {
+        if (r == rank)
+            continue;
+        for (int k = 0; k < 2; k++) { /* blocking and not */
+            expect("collective", rank, r, 4 * (n + (r < 2)), 1);
+            expect("collective", rank, r, 4 * (n + (rank < 2)), 1);
+        }
+        expect("collective", rank, r, 4 * (2 * r + 1), 1);
+        expect("collective", rank, r, 28, 1);
+    }
+    MPI_Request request;
+    MPI_Allreduce(o, i, total, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Iallreduce(MPI_IN_PLACE, i, total, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Reduce_scatter(o, i, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(o, i, 7, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Scan(o, i, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Exscan(o, i, 6, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank + 1 < ranks)
+        expect("collective", rank, rank + 1, 44, 2);
+}
+
+/* A line whose ends have one neighbour, and a directed graph. */
+static void neighbours(void)
+{
+    MPI_Comm line, graph;
+    int periods = 0, to = (rank + 2) % ranks, from = (rank + ranks - 2) % ranks;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periods, 0, &line);
+    MPI_Neighbor_allgather(out, 3, MPI_INT, in, 3, MPI_INT, line);
+    MPI_Neighbor_alltoall(out, 4, MPI_INT, in, 4, MPI_INT, line);
+    for (int r = rank - 1; r <= rank + 1; r += 2) {
+        if (r >= 0 && r < ranks)
+            expect("neighbourhood", rank, r, 28, 2);
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &from, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                   &graph);
+    int sent[1] = {rank + 5}, got[1] = {from + 5}, places[1] = {0};
+    MPI_Neighbor_alltoallv(out, sent, places, MPI_INT, in, got, places, MPI_INT, graph);
+    expect("neighbourhood", rank, to, 4 * (rank + 5), 1);
+    MPI_Comm_free(&graph);
+    MPI_Comm_free(&line);
+}
+
+static void one_sided(void)
+{
+    static int memory[256];
+    int to = (rank + 1) % ranks, *o = (int *)out, *i = (int *)in;
+    MPI_Win window;
+    MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(o, 7, MPI_INT, to, 0, 7, MPI_INT, window);
+    MPI_Accumulate(o, 3, MPI_INT, to, 20, 3, MPI_INT, MPI_SUM, window);
+    MPI_Win_fence(0, window);
+    MPI_Get(i, 9, MPI_INT, to, 0, 9, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, window);
+    MPI_Fetch_and_op(o, i, MPI_INT, to, 30, MPI_SUM, window);
+    MPI_Get_accumulate(o, 4, MPI_INT, i, 4, MPI_INT, to, 40, 4, MPI_INT, MPI_SUM, window);
+    MPI_Get_accumulate(NULL, 0, MPI_INT, i, 5, MPI_INT, to, 40, 5, MPI_INT, MPI_NO_OP, window);
+    MPI_Compare_and_swap(o, o + 1, i, MPI_INT, to, 60, window);
+    MPI_Win_unlock(to, window);
+    MPI_Win_free(&window);
+    expect("one_sided", rank, to, 28 + 12 + 4 + 16 + 8, 5);
+    expect("one_sided", to, rank, 36 + 4 + 16 + 20 + 4, 5);
+}
+
+/* Two groups: what has a root goes from it to the other group. */
+static void between_groups(void)
+{
+    MPI_Comm half, both;
+    int low = rank < ranks / 2, first = low ? 0 : ranks / 2, other = low ? ranks / 2 : 0,
+        others = low ? ranks - ranks / 2 : ranks / 2;
+    MPI_Comm_split(MPI_COMM_WORLD, low, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, other, 0, &both);
+    MPI_Bcast(out, 13, MPI_BYTE, !low ? 0 : rank == first ? MPI_ROOT : MPI_PROC_NULL, both);
+    MPI_Allgather(out, 3, MPI_BYTE, in, 3, MPI_BYTE, both);
+    for (int r = 0; r < others; r++) {
+        if (rank == 0)
+            expect("collective", 0, other + r, 13, 1);
+        expect("collective", rank, other + r, 3, 1);
+    }
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+/* ---- threads ---- */
+
+static void *many(void *number)
+{
+    int tag = *(int *)number;
+    char byte[8] = "";
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Request request;
+        MPI_Irecv(byte + 4, 1, MPI_BYTE, (rank + ranks - 1) % ranks, tag, MPI_COMM_WORLD, &request);
+        MPI_Send(byte, 1, MPI_BYTE, (rank + 1) % ranks, tag, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t all[THREADS];
+    int numbers[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        numbers[t] = t;
+        (void)pthread_create(&all[t], NULL, many, &numbers[t]);
+    }
+    for (int t = 0; t < THREADS; t++)
+        (void)pthread_join(all[t], NULL);
+    expect("point_to_point", rank, (rank + 1) % ranks, THREADS * ROUNDS, THREADS * ROUNDS);
+}
+
+int main(int count, char **words)
+{
+    char path[4096];
+    const char *mode = count > 2 ? words[2] : "calls";
+    int level = MPI_THREAD_SINGLE;
+    if (strcmp(mode, "threads") == 0)
+        MPI_Init_thread(&count, &words, MPI_THREAD_MULTIPLE, &level);
+    else
+        MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    (void)snprintf(path, sizeof path, "%s/expected.%d", words[1], rank);
+    expected = fopen(path, "w");
+    if (!expected || ranks > 64)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    if (strcmp(mode, "threads") == 0) {
+        if (level == MPI_THREAD_MULTIPLE)
+            threads();
+    } else {
+        messages(strcmp(mode, "plain") != 0);
+    }
+    if (strcmp(mode, "calls") == 0) {
+        for (int root = 0; root < ranks; root++)
+            rooted(root);
+        together();
+        reductions();
+        neighbours();
+        one_sided();
+        between_groups();
+    }
+    (void)fclose(expected);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(mode, "abort") == 0 && rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    if (strcmp(mode, "exit") == 0)
+        exit(0);
+    MPI_Finalize();
+    return 0;
+}
