@@ -256,7 +256,12 @@ static void kept_ranks_stay(void **state)
     struct hop_schedule *exchange = exchange_of("halo:3x2");
     struct hop_plan_result *r =
         plan(t2, exchange,
-             (struct hop_plan_options){.no_waits = true, .keep = keep, .keep_count = 2, .excluded = excluded, .excluded_count = 1});
+             (struct hop_plan_options){.no_waits = true,
+                                        .keep = keep,
+                                        .keep_count = 2,
+                                        .excluded = excluded,
+                                        .excluded_count = 1,
+                                        .max_nodes = REPEATED(0, 2000)});
     assert_string_equal(hop_placement_device(r->placement, 0), "gpu5");
     for (uint32_t rank = 0; rank < 6; rank++) {
         const char *device = hop_placement_device(r->placement, rank);
@@ -265,7 +270,7 @@ static void kept_ranks_stay(void **state)
     }
     assert_true(!r->all_placements);
     hop_plan_result_destroy(r);
-    r = plan(t2, exchange, (struct hop_plan_options){.no_waits = true, .keep_placement = true});
+    r = plan(t2, exchange, (struct hop_plan_options){.no_waits = true, .keep_placement = true, .max_nodes = REPEATED(0, 2000)});
     assert_true(r->rungs[1].step == HOP_PLAN_ORDER && r->value_s <= r->rungs[1].value_s);
     for (uint32_t rank = 0; rank < 6; rank++)
         assert_string_equal(hop_placement_device(r->placement, rank),
@@ -281,7 +286,7 @@ static void a_limit_of_states_repeats(void **state)
     (void)state;
     static const char *const cases[][2] = {{"t2", "random:8,transfers=20,min-bytes=64KiB"},
                                            {"helios", "stencil:3x3,weight=3"}};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < REPEATED(2, 1); i++) {
         struct hop_topology *machine = load_topology(cases[i][0]);
         struct hop_schedule *exchange = exchange_of(cases[i][1]);
         char *text[2];
