@@ -80,8 +80,10 @@ enum hop_status hop_region_add(struct hop_team *team, struct hop_shared *mine, c
         mine->memory = NULL;
     finish(team, &region);
     hop_shared_finish(mine);
-    if (hop_team_lost(team) < 0)
-        hop_team_abort(team, diag); /* the others would wait for us */
+    hop_team_look(team); /* the memory of one that died is gone */
+    if (hop_team_lost(team) >= 0)
+        return hop_team_fail(team, diag);
+    hop_team_abort(team, diag); /* the others would wait for us */
     return status;
 }
 
