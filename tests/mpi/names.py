@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of wrapped calls beside each MPI's header: names.py SOURCE CC HEADER...
+
+Every function of an mpi.h that takes a buffer and a type, and moves data by a communicator, window, file or message, is in
+the table; and each call of the table that the header has takes as many arguments as there, with counts, types and so on
+where its roles say."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# Not data between ranks: packing, and what describes or makes objects.
+OTHERS = re.compile(r"P?MPI_(Pack|Unpack|Reduce_local|Type_|Register|Sizeof|Status_|Win_create|Get_count|Get_elements|Op_)")
+ROLES = {"s": r"void \*|void\*", "r": r"void \*|void\*", "n": r"^(int|MPI_Count)\b[^*\[]*$", "m": r"^(int|MPI_Count)\b[^*\[]*$",
+         "N": r"^MPI_Count\b[^*\[]*$", "p": r"^int\b[^*\[]*$", "d": r"^int (dest|root|target_rank)$", "t": r"^MPI_Datatype\b[^*\[]*$",
+         "u": r"^MPI_Datatype\b[^*\[]*$", "v": r"^(const )?(int|MPI_Count)\b.*[*\[]", "k": r"^(const )?(int|MPI_Count)\b.*[*\[]",
+         "T": r"MPI_Datatype\b.*[*\[]", "U": r"MPI_Datatype\b.*[*\[]", "c": r"^MPI_Comm\b", "w": r"^MPI_Win\b", "o": r"^MPI_Op\b",
+         "Q": r"^MPI_Request ?\*", ".": r""}
+
+
+def table(source, compiler):
+    """name -> roles"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "table.c")
+        with open(path, "w") as file:
+            file.write('#include "mpi/calls.h"\n#include <stdio.h>\n#define SAY(arity, name, kind, roles) '
+                       'puts(#name " " roles);\nint main(void) { HOP_MPI_CALLS(SAY) return 0; }\n')
+        subprocess.run([compiler, "-I" + os.path.join(source, "src"), path, "-o", path[:-2]], check=True)
+        told = subprocess.run([path[:-2]], capture_output=True, text=True, check=True).stdout
+    return {line.split(" ")[0]: line.split(" ")[1] for line in told.splitlines()}
+
+
+def functions(header):
+    """name -> parameters, of a header and those beside it that it includes."""
+    text = ""
+    folder = os.path.dirname(header)
+    for name in [os.path.basename(header), "mpi_proto.h", "mpi-ext.h"]:
+        if os.path.exists(os.path.join(folder, name)):
+            with open(os.path.join(folder, name), errors="replace") as file:
+                text += file.read()
+    for at, _, names in os.walk(os.path.join(folder, "openmpi")):
+        for name in names:
+            if name.endswith("_c.h"):  # extensions
+                with open(os.path.join(at, name), errors="replace") as file:
+                    text += file.read()
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    found = re.findall(r"\bint\s+(MPIX?_\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", text)
+    return {name: [" ".join(p.split()) for p in parameters.split(",")] for name, parameters in found}
+
+
+def moves(name, parameters):
+    types = " ; ".join(parameters)
+    return not OTHERS.match(name) and "void" in types and re.search(r"\bMPI_Datatype\b", types) and \
+        re.search(r"\bMPI_(Comm|Win|File|Message)\b", types)
+
+
+def main():
+    source, compiler, headers, wrong = sys.argv[1], sys.argv[2], sys.argv[3:], []
+    roles = table(source, compiler)
+    for header in headers:
+        there = functions(header)
+        moving = [name for name, parameters in there.items() if moves(name, parameters)]
+        wrong += [f"{header} has {name}, which is not wrapped" for name in moving if name not in roles]
+        if len(moving) < 100:
+            wrong.append(f"{header} has only {len(moving)} functions that move data: it was not understood")
+        for name in sorted(set(there) & set(roles)):
+            parameters = [p for p in there[name] if p != "void"]
+            if name == "MPI_Pcontrol":
+                continue  # the rest is the MPI's own matter
+            if len(parameters) != len(roles[name]):
+                wrong.append(f"{name} has {len(parameters)} parameters, not {len(roles[name])}")
+            wrong += [f"{name}: '{role}' is no '{parameter}'" for role, parameter in zip(roles[name], parameters)
+                      if not re.search(ROLES[role], parameter)]
+        print(f"{header}: {len(there)} functions, {len(moving)} move data, {len(set(there) & set(roles))} are wrapped")
+    print("\n".join(wrong[:60] + [f"{len(roles)} rows, {len(wrong)} wrong"]))
+    return 1 if wrong else 0 if headers else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
