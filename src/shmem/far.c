@@ -136,23 +136,41 @@ static bool is_answer(const struct hop_group_message *message, const void *conte
     return message->size_bytes >= sizeof(uint64_t) && memcmp(message->bytes, context, sizeof(uint64_t)) == 0;
 }
 
+/* Blocks of a piece at most; more of small ones are under way. */
+static void get_pieces(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
+                       const char *who)
+{
+    const size_t ahead = block > far.piece / PIECES ? PIECES : (size_t)PIECES * PIECES;
+    const uint64_t id = __atomic_add_fetch(&far.gets, 1, __ATOMIC_RELAXED);
+    for (size_t asked = 0, had = 0; had < n; had++) {
+        for (; asked < n && asked - had < ahead; asked++) {
+            struct hop_shmem_letter letter = letter_to(HOP_SHMEM_GET, source + (ptrdiff_t)asked * sst, block, pe, who);
+            letter.id = id;
+            tell(pe, &letter, NULL, 0, who);
+        }
+        struct hop_group_message message = receive(HOP_TAG_ANSWER, is_answer, &id);
+        memcpy(dest + (ptrdiff_t)had * dst, message.bytes + sizeof id, block);
+        free(message.bytes);
+    }
+}
+
 void hop_shmem_far_get(void *dest, const void *source, size_t bytes, int pe, const char *who)
 {
     if (bytes == 0)
         return;
-    struct hop_shmem_letter letter = letter_to(HOP_SHMEM_GET, source, bytes, pe, who);
-    letter.id = __atomic_add_fetch(&far.gets, 1, __ATOMIC_RELAXED);
-    for (size_t asked = 0, had = 0; had < bytes;) {
-        for (; asked < bytes && asked - had < far.window / 2; asked += letter.bytes, letter.offset += letter.bytes) {
-            letter.bytes = bytes - asked < far.piece ? bytes - asked : far.piece;
-            tell(pe, &letter, NULL, 0, who);
-        }
-        struct hop_group_message message = receive(HOP_TAG_ANSWER, is_answer, &letter.id);
-        size_t size = message.size_bytes - sizeof letter.id;
-        memcpy((char *)dest + had, message.bytes + sizeof letter.id, size < bytes - had ? size : bytes - had);
-        had += size;
-        free(message.bytes);
-    }
+    (void)letter_to(HOP_SHMEM_GET, source, bytes, pe, who); /* all of it is symmetric */
+    size_t whole = bytes / far.piece, step = far.piece, rest = bytes % step;
+    get_pieces(dest, source, (ptrdiff_t)step, (ptrdiff_t)step, step, whole, pe, who);
+    get_pieces((char *)dest + whole * step, (const char *)source + whole * step, 0, 0, rest, rest > 0, pe, who);
+}
+
+void hop_shmem_far_get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n,
+                              int pe, const char *who)
+{
+    if (block > 0 && block <= far.piece)
+        get_pieces(dest, source, dst, sst, block, n, pe, who);
+    for (size_t i = 0; i < n && block > far.piece; i++)
+        hop_shmem_far_get(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
 }
 
 uint64_t hop_shmem_far_amo(enum hop_shmem_amo op, void *at, size_t bytes, uint64_t value, uint64_t condition,

@@ -11,6 +11,9 @@
 
 void hop_shmem_far_put(void *dest, const void *source, size_t bytes, int pe, const char *who);
 void hop_shmem_far_get(void *dest, const void *source, size_t bytes, int pe, const char *who);
+/* n blocks, from so many bytes apart to so many. */
+void hop_shmem_far_get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n,
+                              int pe, const char *who);
 /* All that this PE has begun is there. */
 void hop_shmem_far_quiet(void);
 /* Bytes of the pieces that a put goes in at most, which take their steps one after the other. */

@@ -76,10 +76,13 @@ static void put_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t 
 static void get_blocks(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n, int pe,
                        const char *who)
 {
-    const char *from = is_in_space(source, dest) ? NULL : hop_shmem_at(source, extent(sst, block, n, who), pe, who);
+    bool in_space = is_in_space(source, dest);
+    const char *from = in_space ? NULL : hop_shmem_at(source, extent(sst, block, n, who), pe, who);
     if (from)
         blocks(dest, from, dst, sst, block, n);
-    for (size_t i = 0; !from && i < n; i++)
+    else if (!in_space)
+        hop_shmem_far_get_blocks(dest, source, dst, sst, block, n, pe, who);
+    for (size_t i = 0; in_space && i < n; i++)
         get(dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, block, pe, who);
 }
 

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define START_S 60.0 /* that all have to start under mpirun */
+
 static struct {
     uint32_t begun; /* init calls without their finalize */
     int level;
@@ -53,7 +55,7 @@ static uint32_t machine_size(void)
 static enum hop_status join_group(struct hop_diag *diag)
 {
     const struct hop_team_options options = {.timeout_s = INFINITY};
-    HOP_CHECK(hop_group_create(NULL, &startup.group, diag));
+    HOP_CHECK(hop_group_create(&(struct hop_group_options){.start_s = START_S}, &startup.group, diag));
     hop_shmem.alone = true;
     if (hop_group_size(startup.group) == 1)
         return join_alone(diag);

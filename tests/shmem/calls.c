@@ -205,7 +205,7 @@ static void try_machine(const char *text)
 static void try_much(void)
 {
     enum { BYTES = (20 << 20) + 5, MANY = 3000 };
-    static long at[MANY], told;
+    static long at[MANY], got[MANY / 2], told;
     int next = (me + 1) % pes, last = (me + pes - 1) % pes;
     unsigned char *there = shmem_malloc(BYTES), *here = malloc(BYTES);
     size_t differ = 0;
@@ -225,6 +225,9 @@ static void try_much(void)
         differ += at[i] != i + last;
     shmem_barrier_all();
     shmem_getmem(here, there, BYTES, next);
+    shmem_long_iget(got, at, 1, 2, MANY / 2, next);
+    for (long i = 0; i < MANY / 2; i++)
+        differ += got[i] != 2 * i + me;
     for (size_t i = 0; i < BYTES; i++)
         differ += here[i] != (unsigned char)(i % 251 + (size_t)me);
     CHECK(differ == 0);
