@@ -12,6 +12,7 @@
 #include "shmem/spaces.h"
 
 #define LOOK_S 1.0
+#define NOTICE_S 0.5 /* that calls that wait have to find out first that a PE is lost */
 #define FULL_S 1e-4 /* between two tries where too much waits to be sent */
 
 static pthread_t thread;
@@ -142,7 +143,16 @@ static bool serve_one(const struct hop_group_message *message)
     return true;
 }
 
-/* Until it is told to stop, or a PE is lost, which those find out who wait for anything. */
+/* A PE that computes or asks in vain must end, too. */
+static _Noreturn void end_lost(void)
+{
+    struct hop_diag diag;
+    hop_sleep_s(NOTICE_S);
+    (void)hop_team_fail(hop_shmem.team, &diag);
+    hop_shmem_fail(who, &diag);
+}
+
+/* Until it is told to stop. */
 static void *serve(void *group)
 {
     struct hop_group_message message;
@@ -150,8 +160,8 @@ static void *serve(void *group)
         if (hop_group_receive_wanted(group, HOP_TAG_ASK, NULL, NULL, LOOK_S, &message)) {
             goes_on = serve_one(&message);
             free(message.bytes);
-        } else {
-            goes_on = hop_group_lost(group, NULL) < 0;
+        } else if (hop_group_lost(group, NULL) >= 0) {
+            end_lost();
         }
     }
     return NULL;

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -15,6 +16,9 @@ struct hop_shmem_world hop_shmem = {.turn = PTHREAD_MUTEX_INITIALIZER};
  * who finds something wrong says so, and that another machine's PE is lost, PE 0 does, or 1 of PE 0. */
 static _Noreturn void end(const struct hop_diag *diag)
 {
+    static atomic_flag ending = ATOMIC_FLAG_INIT; /* threads of a PE may find out at the same time */
+    while (atomic_flag_test_and_set(&ending))
+        (void)pause();
     int lost = hop_shmem.team ? hop_team_lost(hop_shmem.team) : -1;
     bool first = hop_shmem.team && lost < 0;
     bool tells =

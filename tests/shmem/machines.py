@@ -26,7 +26,8 @@ def start(*arguments, options=()):
     allowed = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
     environment = dict(os.environ, LC_ALL="C", HOPCAST_MPI_PATH=build, HOPCAST_NODE_SIZE="1", SHMEM_DEBUG="1",
                        SHMEM_SYMMETRIC_SIZE="64M")
-    done = subprocess.run(["mpirun." + mpi, *allowed, *options, "-n", "3", program, *arguments], env=environment,
+    by_rank = ["sh", "-c", 'HOPCAST_RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec "$@"', "sh"]
+    done = subprocess.run(["mpirun." + mpi, *allowed, *options, "-n", "3", *by_rank, program, *arguments], env=environment,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, errors="replace")
     return done.returncode, done.stdout + done.stderr, time.monotonic() - begun
 
@@ -41,7 +42,7 @@ def call_wrongly(what):
 
 def die(place):
     """Without a launcher that ends the others: after the 10 s that a PE may be silent."""
-    status, said, took_s = start(place, "kill", "300000", options=["--enable-recovery"])
+    status, said, took_s = start(place, "kill", "3000000", options=["--enable-recovery"])
     return took_s < 60 and "rank 1 was not heard of" in said, status, said
 
 
