@@ -216,7 +216,15 @@ struct hop_plan_loads {
         double per_byte_s, late_s; /* the second: of each copy */
     } * weights;
     double *head_s; /* of each bound: nothing of its load is moved before */
-    double *load;   /* of each bound, of the placement looked at last */
+    double *load;   /* of each row, of the placement looked at last */
+    uint32_t rows;  /* of weights: the bounds, then those of crowds */
+    struct hop_plan_crowd {
+        uint32_t bound, first, count; /* of the link; its rows */
+        double share;                 /* of the link, that a copy of it could fill alone at least */
+        double extra;                 /* e of plan_crowds.c */
+        uint32_t *row;                /* of each place as a source, HOP_NONE: it sends nothing over the link */
+    } * crowds;
+    uint32_t crowd_count;
     struct hop_apart_op
         *pairs;        /* of each pair of places, for HOP_PLAN_PAIR_BYTES, kept apart; moves_s 0: there is no way */
     uint32_t *at_once; /* of each place: sends under way that are ordered */
@@ -233,6 +241,10 @@ void hop_plan_loads_finish(struct hop_plan_loads *loads);
 double hop_plan_load(struct hop_plan_loads *loads, const uint32_t *place, double *spread);
 /* No order takes less on a placement that loads a bound so. */
 double hop_plan_later(const struct hop_plan_loads *loads, uint32_t bound, double load_s);
+/* Of loads whose pairs are told: sources that are kept by copies that share a link, more rows of weights. */
+void hop_plan_crowds_find(struct hop_plan_loads *loads);
+/* No order takes less on a placement that loads rows so. */
+double hop_plan_crowded(const struct hop_plan_loads *loads, const double *load);
 /* Of each directed link, what a byte takes of it at least, whoever sends it; in the arena. */
 enum hop_status hop_plan_wires(const struct hop_plan_work *work, const double **wires, struct hop_arena *arena,
                                struct hop_diag *diag);

@@ -84,6 +84,8 @@ static void list_pairs(const struct blocks *b, uint32_t a, struct need *dense, u
         for (unsigned way = 0; way < WAYS; way++) {
             uint32_t pair = way == SENT ? a * l->places + o : o * l->places + a;
             for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++) {
+                if (l->weights[w].bound >= l->bounds)
+                    continue;
                 struct need *n = &dense[l->weights[w].bound];
                 bool first = !seen[(l->weights[w].bound * WAYS + way) * 2 + where]++;
                 n->per_byte_s[way][where] =

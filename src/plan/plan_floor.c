@@ -62,8 +62,8 @@ struct floor {
 static void list_costs(const struct floor *f, uint32_t a, bool sends, double *per_byte, double *late)
 {
     const struct hop_plan_loads *l = f->loads;
-    memset(per_byte, 0, (size_t)l->bounds * l->places * sizeof *per_byte);
-    memset(late, 0, (size_t)l->bounds * l->places * sizeof *late);
+    memset(per_byte, 0, (size_t)l->rows * l->places * sizeof *per_byte);
+    memset(late, 0, (size_t)l->rows * l->places * sizeof *late);
     for (uint32_t b = 0; b < l->places; b++) {
         uint32_t pair = sends ? a * l->places + b : b * l->places + a;
         for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++) {
@@ -114,13 +114,13 @@ static void add_side(struct floor *f, uint32_t a, struct side side, const double
 static void list_sides(struct floor *f)
 {
     const struct hop_plan_loads *l = f->loads;
-    size_t squared = (size_t)l->bounds * l->places;
+    size_t squared = (size_t)l->rows * l->places;
     double *per_byte = malloc((squared + 1) * sizeof *per_byte), *late = malloc((squared + 1) * sizeof *late);
     f->arena.failed = f->arena.failed || !per_byte || !late;
     for (uint32_t a = 0; !f->arena.failed && a < l->places; a++) {
         for (unsigned sends = 0; sends < 2 && f->work->map.places.room[a]; sends++) {
             list_costs(f, a, sends, per_byte, late);
-            for (uint32_t b = 0; b < l->bounds && !f->arena.failed; b++)
+            for (uint32_t b = 0; b < l->rows && !f->arena.failed; b++)
                 add_side(f, a, (struct side){.bound = b, .sends = sends}, per_byte + (size_t)b * l->places,
                          late + (size_t)b * l->places);
         }
@@ -205,8 +205,8 @@ static enum hop_status prepare(struct floor *f, struct hop_diag *diag)
     f->order = hop_arena_alloc(&f->arena, w->ranks * sizeof *f->order);
     f->place = hop_arena_alloc(&f->arena, w->ranks * sizeof *f->place);
     f->taken = hop_arena_alloc(&f->arena, (w->places + (size_t)1) * sizeof *f->taken);
-    f->load = hop_arena_alloc(&f->arena, (l->bounds + (size_t)1) * sizeof *f->load);
-    f->likely = hop_arena_alloc(&f->arena, (l->bounds + (size_t)1) * sizeof *f->likely);
+    f->load = hop_arena_alloc(&f->arena, (l->rows + (size_t)1) * sizeof *f->load);
+    f->likely = hop_arena_alloc(&f->arena, (l->rows + (size_t)1) * sizeof *f->likely);
     if (f->arena.failed)
         return hop_fail_memory(diag);
     for (uint32_t a = 0; a < w->places; a++)
@@ -250,13 +250,13 @@ static double open_load(const struct floor *f, uint32_t rank, const struct side 
 
 static double bound_of(struct floor *f)
 {
-    double most_s = 0;
-    memcpy(f->likely, f->load, f->loads->bounds * sizeof *f->likely);
+    memcpy(f->likely, f->load, f->loads->rows * sizeof *f->likely);
     for (uint32_t r = 0; r < f->work->ranks; r++) {
         const struct place_sides *sides = f->place[r] != HOP_NONE ? &f->sides[f->place[r]] : NULL;
         for (uint32_t i = 0; sides && i < sides->count; i++)
             f->likely[sides->list[i].bound] += open_load(f, r, &sides->list[i]);
     }
+    double most_s = hop_plan_crowded(f->loads, f->likely);
     for (uint32_t b = 0; b < f->loads->bounds; b++)
         most_s = hop_max(most_s, hop_plan_later(f->loads, b, f->likely[b]));
     return most_s;
@@ -356,7 +356,7 @@ static double raise(struct floor *f, double least_s, uint32_t *place, bool *foun
     for (double threshold_s = least_s; !*found && !f->over; threshold_s = hop_max(threshold_s * STEP, f->left_s)) {
         f->threshold_s = threshold_s * (1 + HOP_PLAN_TOLERANCE);
         f->left_s = INFINITY;
-        memset(f->load, 0, f->loads->bounds * sizeof *f->load);
+        memset(f->load, 0, f->loads->rows * sizeof *f->load);
         *found = descend(f, 0);
         if (!*found && !f->over)
             proved_s = f->left_s * (1 - HOP_PLAN_TOLERANCE);
@@ -374,7 +374,7 @@ static uint64_t count_steps(const struct floor *f)
     double sides = 0;
     for (uint32_t a = 0; a < f->work->places; a++)
         sides += f->sides[a].count;
-    double most = WORK_MOST / (f->loads->flow_count * sides / f->work->places + f->loads->bounds + 1);
+    double most = WORK_MOST / (f->loads->flow_count * sides / f->work->places + f->loads->rows + 1);
     return most > STEPS_MOST ? STEPS_MOST : most < STEPS_LEAST ? STEPS_LEAST : (uint64_t)most;
 }
 
@@ -407,7 +407,8 @@ static double need_of(struct floor *f, uint32_t rank, uint32_t a)
     f->taken[a] = true; /* by itself */
     for (uint32_t i = 0; i < f->sides[a].count; i++) {
         const struct side *side = &f->sides[a].list[i];
-        most_s = hop_max(most_s, hop_plan_later(f->loads, side->bound, open_load(f, rank, side)));
+        if (side->bound < f->loads->bounds)
+            most_s = hop_max(most_s, hop_plan_later(f->loads, side->bound, open_load(f, rank, side)));
     }
     f->taken[a] = false;
     return most_s;

@@ -70,8 +70,7 @@ static enum hop_status list_pairs(struct hop_plan_work *work, struct hop_schedul
 static void take_weights(struct hop_plan_loads *l, const struct hop_problem *problem, const uint32_t *pair)
 {
     uint32_t used = 0, next = 0;
-    l->bounds = problem->valid_count;
-    l->load = hop_arena_alloc(&l->arena, (l->bounds + (size_t)1) * sizeof *l->load);
+    l->bounds = l->rows = problem->valid_count;
     for (uint32_t op = 0; op < problem->op_count; op++) {
         while (next <= pair[op])
             l->first[next++] = used;
@@ -154,6 +153,9 @@ enum hop_status hop_plan_loads_find(struct hop_plan_work *work, struct hop_plan_
         take_heads(l, l->problem);
     if (status == HOP_OK && l->problem)
         take_pairs(l, l->problem, pair);
+    if (status == HOP_OK && l->problem && !l->arena.failed)
+        hop_plan_crowds_find(l);
+    l->load = hop_arena_alloc(&l->arena, (l->rows + (size_t)1) * sizeof *l->load);
     return status == HOP_OK && l->arena.failed ? hop_fail_memory(diag) : status;
 }
 
@@ -166,8 +168,8 @@ void hop_plan_loads_finish(struct hop_plan_loads *l)
 
 double hop_plan_load(struct hop_plan_loads *l, const uint32_t *place, double *spread)
 {
-    double most = 0, squares = 0;
-    for (uint32_t b = 0; b < l->bounds; b++)
+    double squares = 0;
+    for (uint32_t b = 0; b < l->rows; b++)
         l->load[b] = 0;
     for (uint32_t f = 0; f < l->flow_count; f++) {
         const struct hop_plan_flow *flow = &l->flows[f];
@@ -175,6 +177,7 @@ double hop_plan_load(struct hop_plan_loads *l, const uint32_t *place, double *sp
         for (uint32_t w = l->first[pair]; w < l->first[pair + 1]; w++)
             l->load[l->weights[w].bound] += flow->bytes * l->weights[w].per_byte_s + flow->count * l->weights[w].late_s;
     }
+    double most = hop_plan_crowded(l, l->load);
     for (uint32_t b = 0; b < l->bounds; b++) {
         most = hop_max(most, hop_plan_later(l, b, l->load[b]));
         squares += l->load[b] * l->load[b];
