@@ -13,6 +13,7 @@
 #define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
 #define STAGED_WORK 2.4e7 /* the same of staged copies, of which bounds know less: a search does not end by itself */
 enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
+enum { ONE_PLACES = 64 }; /* of these all pairs are looked at for the bound of one placement */
 
 static const char *const names[] = {"as given",
                                     "best algorithm alone",
@@ -252,6 +253,20 @@ static void tell_one(struct hop_plan_work *work, const struct hop_plan_try *give
     r->without_s = work->options.no_waits ? given->bound_s : given->floor_s;
 }
 
+/* What sources and links need there, which the order's own bound may not know. */
+static enum hop_status bound_one(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_plan_try *given,
+                                 struct hop_diag *diag)
+{
+    if (!(given->bound_s < HOP_PLAN_BETTER(work->best_s)) || work->places > ONE_PLACES)
+        return HOP_OK;
+    if (work->options.keep_placement)
+        HOP_CHECK(hop_plan_loads_find(work, loads, diag));
+    double load_s = loads->flow_count ? hop_min(hop_plan_load(loads, work->map.before, NULL), work->best_s) : 0;
+    given->floor_s = hop_max(given->floor_s, load_s);
+    given->bound_s = hop_max(given->bound_s, load_s);
+    return HOP_OK;
+}
+
 static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
 {
     struct hop_plan_loads loads = {0};
@@ -276,6 +291,8 @@ static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_ma
     (void)hop_plan_goes_on(work);
     if (status == HOP_OK && !stays && !hop_plan_is_stopped(work))
         status = place_and_order(work, made, one, diag);
+    if (status == HOP_OK && one && !futile)
+        status = bound_one(work, &loads, &given, diag);
     if (status == HOP_OK && one && !futile)
         tell_one(work, &given);
     else if (status == HOP_OK && !one)

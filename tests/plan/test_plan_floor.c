@@ -272,11 +272,35 @@ static void no_order_takes_less_than_the_bound_of_crowds(void **state)
     assert_true(crowds > 0 && raised > 0);
 }
 
+/* Four sources at each end of the socket link send a neighbour on their board, one below their switch and one below the
+ * other switch 1 MiB, and 1 MiB over the link: too many orders for more than the sums. */
+static void a_kept_placement_has_the_bound_of_its_crowds(void **state)
+{
+    (void)state;
+    struct hop_topology *helios = load_topology("helios");
+    struct hop_schedule *halo = exchange_of("halo:4x2x2,bytes=1MiB");
+    struct hop_plan_result *kept = plan(
+        helios, halo, (struct hop_plan_options){.keep_placement = true, .way = HOP_PLAN_DIRECT, .max_nodes = 2000});
+    struct hop_schedule *two = hop_schedule_create("two");
+    (void)hop_schedule_copy(two, "gpu0", "gpu8", 1 << 20, NULL, 0);
+    (void)hop_schedule_copy(two, "gpu1", "gpu9", 1 << 20, NULL, 0);
+    CHECK(hop_schedule_finish(two, &two, D));
+    double board_s = 1048576 / 14.4e9, far_s = 4.47 * board_s, /* of two at once each half of the time: */
+        half_s = simulated(helios, two, NULL) / 2, e = (2 * half_s - far_s) / (far_s - half_s),
+           bound_s = 4 * (board_s * (1 + 2.47 + 4.22) + (1 + e) * far_s) / (4 + e);
+    hop_schedule_destroy(two);
+    assert_true(kept->bound_s <= kept->value_s && fabs(kept->bound_s / bound_s - 1) < 1e-3);
+    hop_plan_result_destroy(kept);
+    hop_schedule_destroy(halo);
+    hop_topology_destroy(helios);
+}
+
 TEST_GROUP(plan_floor)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_placement_takes_less_than_the_bound),
                                        cmocka_unit_test(no_seat_on_nodes_takes_less_than_the_bound),
                                        cmocka_unit_test(no_order_takes_less_than_the_bound_of_crowds),
+                                       cmocka_unit_test(a_kept_placement_has_the_bound_of_its_crowds),
                                        cmocka_unit_test(latency_comes_before_all_that_is_sent)};
     return RUN_TESTS(tests, NULL, NULL);
 }
