@@ -854,6 +854,18 @@ static uintptr_t device_address(uintptr_t address, size_t size)
     return range_of(ALLOCATED, address, size) || range_of(IMPORTED, address, size) ? address : 0;
 }
 
+/* The kind of memory alone: a device's, also by the processor's address of it; what else there is, is nobody's. */
+API int cuPointerGetAttribute(void *data, int attribute, hop_gpu_address address);
+API int cuPointerGetAttribute(void *data, int attribute, hop_gpu_address address)
+{
+    enum { MEMORY_TYPE = 2, MEMORY_TYPE_DEVICE = 2 };
+    BEGIN("cuPointerGetAttribute");
+    if (attribute != MEMORY_TYPE || !device_address(address, 1))
+        return INVALID_VALUE;
+    *(unsigned *)data = MEMORY_TYPE_DEVICE;
+    return SUCCESS;
+}
+
 API int cuMemsetD8Async(hop_gpu_address address, unsigned char value, size_t bytes, struct hop_gpu_stream *stream);
 API int cuMemsetD8Async(hop_gpu_address address, unsigned char value, size_t bytes, struct hop_gpu_stream *stream)
 {

@@ -102,6 +102,17 @@ def threads():
     counted("threads", ranks=2)
 
 
+def device():
+    """Over the stand-in for the CUDA driver, loaded when something has been sent already."""
+    driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
+    done, folder = run(patterns, "FOLDER", "device", ranks=2, HOPCAST_CUDA_LIBRARY=driver)
+    document = traffic(folder) or {"pairs": []}
+    rows = {(row["class"], row["from"]): [row[memory + "_" + what] for memory in ("host", "device") for what in ("bytes", "messages")]
+            for row in document["pairs"]}
+    wanted = {("point_to_point", 0): [111, 2, 100, 1], ("point_to_point", 1): [111, 2, 100, 1], ("collective", 0): [0, 0, 50, 1]}
+    check(done.returncode == 0 and rows == wanted, f"device memory: {done.stderr[:500]} {rows}")
+
+
 def ends_early():
     done, folder = run(patterns, "FOLDER", "abort")
     document = traffic(folder, "hopcast-traffic.json.rank1")
@@ -212,7 +223,7 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, threads, ends_early, beside_others, fortran, monitoring]
+PARTS = [calls, threads, device, ends_early, beside_others, fortran, monitoring]
 
 
 def main():

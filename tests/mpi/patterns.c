@@ -3,11 +3,13 @@
  * Calls of which it is known what they move: patterns FOLDER MODE. Beside each stands who sends how much to whom, and
  * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
  *
- * Modes: calls, point (messages alone), plain (those without persistent ones), threads, abort, exit.
+ * Modes: calls, point (messages alone), plain (those without persistent ones), threads, device, abort, exit.
  */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,6 +326,37 @@ static void threads(void)
     expect("point_to_point", rank, (rank + 1) % ranks, THREADS * ROUNDS, THREADS * ROUNDS);
 }
 
+/* ---- memory of a device ---- */
+
+/* The driver comes late, as a program's own library would load it. */
+static void *call_driver(void *driver, const char *name)
+{
+    void *found = driver ? dlsym(driver, name) : NULL;
+    if (!found)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    return found;
+}
+
+static void device(void)
+{
+    struct context *context = NULL;
+    unsigned long long address = 0;
+    MPI_Sendrecv(out, 10, MPI_BYTE, (rank + 1) % ranks, 0, in, 10, MPI_BYTE, (rank + ranks - 1) % ranks, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    void *driver = dlopen(getenv("HOPCAST_CUDA_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    int error = ((int (*)(unsigned))call_driver(driver, "cuInit"))(0);
+    error |= ((int (*)(struct context **, int))call_driver(driver, "cuDevicePrimaryCtxRetain"))(&context, 0);
+    error |= ((int (*)(struct context *))call_driver(driver, "cuCtxPushCurrent_v2"))(context);
+    error |= ((int (*)(unsigned long long *, size_t))call_driver(driver, "cuMemAlloc_v2"))(&address, 4096);
+    if (error)
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    char *bytes = (char *)(uintptr_t)(address & ((1ull << 47) - 1)); /* as the processor sees the stand-in's memory */
+    for (int i = 0; i < 2; i++)                                      /* of the device and of the host */
+        MPI_Sendrecv(i ? out : bytes + 5, 100 + i, MPI_BYTE, (rank + 1) % ranks, 0, in, 101, MPI_BYTE,
+                     (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Bcast(bytes, 50, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
 int main(int count, char **words)
 {
     char path[4096];
@@ -342,6 +375,8 @@ int main(int count, char **words)
     if (strcmp(mode, "threads") == 0) {
         if (level == MPI_THREAD_MULTIPLE)
             threads();
+    } else if (strcmp(mode, "device") == 0) {
+        device();
     } else {
         messages(strcmp(mode, "plain") != 0);
     }
