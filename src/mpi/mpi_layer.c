@@ -138,8 +138,11 @@ void hop_layer_begin(void)
     if (!mpi)
         return;
     if (!mpi->begin(&layer.rank, &layer.ranks)) {
-        say("not all ranks have it%s; the program runs without being profiled\n", "");
-        return;
+        (void)fprintf(
+            stderr,
+            "libhopcast_mpi.so: not all ranks have it preloaded, so the job ends; mpirun of Open MPI hands it on "
+            "by -x LD_PRELOAD\n");
+        mpi->give_up();
     }
     if (!hop_counts_begin(layer.ranks))
         return;

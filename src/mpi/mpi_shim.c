@@ -3,6 +3,7 @@
 #include "mpi/mpi_shim.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +12,7 @@ _Static_assert(sizeof(MPI_Comm) <= sizeof(uintptr_t) && sizeof(MPI_Request) <= s
                    sizeof(MPI_Datatype) <= sizeof(uintptr_t) && sizeof(MPI_Count) == sizeof(int64_t),
                "handles pass as words, large counts as 64 bits");
 
-enum { TAG = 32767, PATIENCE_S = 20, PIECE = 1 << 30 };
+enum { TAG = 32767, PATIENCE_S = 300, SILENT_S = 10, PIECE = 1 << 30 };
 
 static MPI_Comm apart = MPI_COMM_NULL; /* for messages of ours */
 static int comm_key = MPI_KEYVAL_INVALID, window_key = MPI_KEYVAL_INVALID;
@@ -214,42 +215,52 @@ static bool is_no_op(uintptr_t op)
 
 /* ---- ranks together ---- */
 
+static double patience_s(void)
+{
+    const char *own = getenv("HOPCAST_MPI_PATIENCE");
+    double seconds = own ? strtod(own, NULL) : 0;
+    return seconds > 0 ? seconds : PATIENCE_S;
+}
+
 static bool arrived(int from, double until)
 {
     int flag = 0;
+    double ask = PMPI_Wtime() + SILENT_S;
     while (!flag && PMPI_Iprobe(from, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-           PMPI_Wtime() < until)
+           PMPI_Wtime() < until) {
         (void)nanosleep(&(struct timespec){0, 20000}, NULL);
+        if (PMPI_Wtime() > ask) {
+            (void)fprintf(stderr, "libhopcast_mpi.so: waiting for rank %d in MPI_Init: is it preloaded there, too?\n",
+                          from);
+            ask = until;
+        }
+    }
     return flag != 0;
 }
 
-/* Rank 0 hears from every other one, and answers those that it heard. Whose library is missing says nothing, and is not
- * waited for longer than others take to leave MPI_Init. */
+/* Rank 0 hears from every other one, and answers those that it heard. */
 static bool all_are_here(int rank, int size)
 {
     int all = 1;
-    double until = PMPI_Wtime() + PATIENCE_S;
+    double until = PMPI_Wtime() + patience_s();
     if (rank > 0) {
         (void)PMPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
-        return arrived(0, until + PATIENCE_S) &&
+        return arrived(0, until + patience_s() / 2) &&
                PMPI_Recv(&all, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS && all;
     }
-    char *here = calloc((size_t)size, 1);
-    for (int r = 1; r < size; r++) {
+    for (int r = 1; r < size && all; r++) {
         int who;
-        bool heard = here && arrived(r, until) &&
-                     PMPI_Recv(&who, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-        if (heard)
-            here[r] = 1;
-        else
-            all = 0;
+        all =
+            arrived(r, until) && PMPI_Recv(&who, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     }
-    for (int r = 1; here && r < size; r++) {
-        if (here[r])
-            (void)PMPI_Send(&all, 1, MPI_INT, r, TAG, MPI_COMM_WORLD);
-    }
-    free(here);
+    for (int r = 1; r < size && all; r++)
+        (void)PMPI_Send(&all, 1, MPI_INT, r, TAG, MPI_COMM_WORLD);
     return all != 0;
+}
+
+static void give_up(void)
+{
+    (void)PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static bool begin(int *rank, int *size)
@@ -289,6 +300,7 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .root = MPI_ROOT,
         .is_no_op = is_no_op,
         .begin = begin,
+        .give_up = give_up,
         .type_size = type_size,
         .type_at = type_at,
         .request_at = request_at,

@@ -34,8 +34,10 @@ struct hop_mpi_shim {
     int proc_null, root;
     bool (*is_no_op)(uintptr_t op);
     /* Collective, first of all: whether all ranks of the job have this layer, and where this one is. Who has it not is
-     * waited for a while, and then nobody profiles. */
+     * waited for a while. Then the job has to end: a message of ours may be there that the program would take for its
+     * own. */
     bool (*begin)(int *rank, int *size);
+    void (*give_up)(void);
     int64_t (*type_size)(uintptr_t type); /* bytes; negative: not known */
     uintptr_t (*type_at)(uintptr_t types, int index);
     uintptr_t (*request_at)(uintptr_t requests, int index);

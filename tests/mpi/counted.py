@@ -125,8 +125,19 @@ def ends_early():
           f"without MPI_Finalize: {os.listdir(folder)}")
 
 
+def only_some_ranks():
+    """The job ends, whichever rank it is that has the library."""
+    for first in (True, False):
+        folder = tempfile.mkdtemp(dir=work)
+        parts = [["-n", "1", "env", "LD_PRELOAD=" + library * has, patterns, folder, "point"] for has in (first, not first)]
+        done = subprocess.run([launcher, *parts[0], ":", *parts[1]], capture_output=True, text=True, timeout=240, cwd=folder,
+                              env={**os.environ, "HOPCAST_MPI_PATIENCE": "1"})
+        check(done.returncode != 0 and "not all ranks have it" in done.stderr and traffic(folder) is None,
+              f"rank {int(not first)} alone has the library: {done}")
+
+
 def beside_others():
-    """No MPI, another one, half an installation, a job of which one rank has the library."""
+    """No MPI, another one, half an installation."""
     quiet = subprocess.run(["sh", "-c", "echo here"], capture_output=True, text=True, cwd=work,
                            env={**os.environ, "LD_PRELOAD": library, "HOPCAST_VERBOSE": "1"})
     check((quiet.returncode, quiet.stdout, quiet.stderr) == (0, "here\n", ""), f"without MPI: {quiet}")
@@ -223,7 +234,7 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, threads, device, ends_early, beside_others, fortran, monitoring]
+PARTS = [calls, threads, device, ends_early, only_some_ranks, beside_others, fortran, monitoring]
 
 
 def main():
