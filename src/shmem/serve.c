@@ -59,24 +59,32 @@ static void answer(int to, int tag, const void *head, size_t head_bytes, const v
         hop_shmem_fail(who, &diag);
 }
 
-/* One element is stored at once, for who waits for it. */
-static void put(char *to, const char *from, size_t bytes)
+/* One element is stored at once, behind what came before it, for who waits for it. */
+#define STORE(TYPE)                                                                                                    \
+    do {                                                                                                               \
+        TYPE value;                                                                                                    \
+        memcpy(&value, from, sizeof value);                                                                            \
+        __atomic_store_n((TYPE *)to, value, __ATOMIC_RELEASE);                                                         \
+    } while (0)
+static void put(void *to, const char *from, size_t bytes)
 {
-    switch (bytes) {
+    switch (bytes > 0 && (uintptr_t)to % bytes == 0 ? bytes : 0) {
+    case 1:
+        STORE(uint8_t);
+        break;
     case 2:
-        memcpy(to, from, 2);
+        STORE(uint16_t);
         break;
     case 4:
-        memcpy(to, from, 4);
+        STORE(uint32_t);
         break;
     case 8:
-        memcpy(to, from, 8);
+        STORE(uint64_t);
         break;
     default:
         memcpy(to, from, bytes);
         break;
     }
-    __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static void get(const struct hop_shmem_letter *letter, int from)
