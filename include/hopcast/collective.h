@@ -72,7 +72,12 @@ struct hop_collective_options {
     const uint32_t *nodes;  /* of each rank, which node it is on; NULL: what stands before the first '.' of its
                                  * device's name */
     bool callers;           /* vectors will lie in callers' memory (hop_program_bind): the default is what suits that */
+    /* An allreduce by ring over several rings at once, each of a part of the bytes with its own order of ranks: so many,
+     * up to HOP_RINGS, and a row of all ranks for each; 0: one, ranks ascending. */
+    uint32_t rings;
+    const uint32_t *orders;
 };
+#define HOP_RINGS 16
 HOP_API enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
                                             struct hop_schedule **schedule, struct hop_diag *diag);
 /* The same, and says by which algorithm: that of the options, or what it took (by may be NULL). */

@@ -33,6 +33,9 @@ struct hop_job {
     const uint32_t *owned_first,
         *owned;       /* member i owns parts owned[owned_first[i] .. owned_first[i + 1]), ascending; NULL: part i */
     uint64_t segment; /* elements of a pipeline's segment; 0: not said */
+    const struct hop_job *rings; /* parts of the vector, each with its own order of members; */
+    uint32_t ring_count;         /* 0: it is whole */
+    const char *level;           /* of such a part, for hop_moves */
 };
 
 typedef void hop_algorithm_maker(struct hop_job *job);
@@ -86,6 +89,9 @@ void hop_job_to_and_from(struct hop_job *job, hop_algorithm_maker *to, hop_algor
  * out. Fails for a vector too long to number its elements. */
 bool hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collective_kind kind, uint64_t bytes,
                    uint32_t root, bool in_place);
+
+/* Cuts it into rings, each with its row of ranks in `orders`. (collective_ring.c) */
+void hop_job_cut_rings(struct hop_job *job, uint32_t rings, const uint32_t *orders);
 
 /* ---- algorithms ---- */
 

@@ -29,6 +29,8 @@ void hop_collective_say(struct hop_schedule *schedule, uint32_t ranks, const str
         used += (size_t)snprintf(extra + used, sizeof extra - used, ", root %u", options->root);
     if (options->in_place)
         used += (size_t)snprintf(extra + used, sizeof extra - used, ", in place");
+    if (options->rings)
+        used += (size_t)snprintf(extra + used, sizeof extra - used, ", over %u rings", options->rings);
     if (options->segment_bytes)
         (void)snprintf(extra + used, sizeof extra - used, ", segments of %s",
                        hop_format_bytes(options->segment_bytes, segment, sizeof segment));

@@ -176,6 +176,28 @@ static enum hop_status read_names(const struct hop_collective_options *options, 
     }
 }
 
+/* Each ring has every rank once. */
+static enum hop_status check_rings(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                   const struct hop_levels *levels, struct hop_moves *moves, struct hop_diag *diag)
+{
+    if (options->rings == 0)
+        return HOP_OK;
+    if (options->kind != HOP_COLLECTIVE_ALLREDUCE || levels->count != 1 || levels->algorithm[0] != HOP_ALGORITHM_RING)
+        return hop_fail(diag, HOP_ERR_INVALID, "rings of something else than an allreduce by ring\nno orders of rings");
+    if (options->rings > HOP_RINGS || !options->orders)
+        return hop_fail(diag, HOP_ERR_INVALID, "%u rings\nup to %d, and the order of ranks of each", options->rings,
+                        HOP_RINGS);
+    uint32_t *seen = hop_moves_room(moves, ranks->count, sizeof *seen); /* 1 + the last ring that has it */
+    for (uint32_t i = 0; seen && i < options->rings * ranks->count; i++) {
+        uint32_t rank = options->orders[i], ring = i / ranks->count;
+        if (rank >= ranks->count || seen[rank] == ring + 1)
+            return hop_fail(diag, HOP_ERR_INVALID, "ring %u does not have each rank once\nall of 0 to %u", ring,
+                            ranks->count - 1);
+        seen[rank] = ring + 1;
+    }
+    return moves->failure.status;
+}
+
 /* Every level's algorithm makes what happens there; segments only where all of them go segment by segment. */
 static enum hop_status check_levels(const struct hop_collective_options *options, const struct hop_levels *levels,
                                     struct hop_diag *diag)
@@ -244,6 +266,8 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
     if (job.n == 1) {
         hop_job_copy(&job, HOP_PHASE("own"), 0, job.in[0], 0, job.out[0], 0, job.total);
     } else if (levels->count == 1) {
+        if (options->rings)
+            hop_job_cut_rings(&job, options->rings, options->orders);
         hop_collective_maker(kind, levels->algorithm[0])(&job);
     } else if (barrier) {
         hop_job_flags(&job, &flags);
@@ -285,6 +309,7 @@ static enum hop_status find_levels(const struct hop_ranks *ranks, const struct h
         levels->algorithm[levels->count++] = default_across(options->kind, options->bytes);
     levels->group[0] = moves->device;
     levels->group[1] = nodes;
+    HOP_CHECK(check_rings(ranks, options, levels, moves, diag));
     return check_levels(options, levels, diag);
 }
 

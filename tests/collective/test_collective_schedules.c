@@ -24,6 +24,8 @@ struct wanted {
     bool in_place;
 };
 
+static uint32_t rings; /* of an allreduce by ring */
+
 static uint64_t width(enum hop_type type)
 {
     return hop_type_bytes(type);
@@ -567,8 +569,16 @@ static struct hop_schedule *make(const struct wanted *w, const char *algorithm, 
     const char *devices[RANKS];
     place_ranks(placement, w->n, names, devices);
     struct hop_ranks ranks = {devices, w->n};
+    uint32_t orders[3 * RANKS];
+    for (uint32_t i = 0; i < rings * w->n; i++) { /* shuffled */
+        uint32_t other = i - random_below(i % w->n + 1);
+        orders[i] = orders[other];
+        orders[other] = i % w->n;
+    }
     struct hop_collective_options options = {.kind = w->kind,
                                              .algorithm = algorithm,
+                                             .rings = rings,
+                                             .orders = orders,
                                              .bytes = w->count * width(w->type),
                                              .reduce = w->reduce,
                                              .type = w->type,
@@ -642,6 +652,10 @@ static void check_algorithm(enum hop_collective_kind kind, const char *algorithm
                                    .reduce = (enum hop_reduce)random_below(HOP_REDUCE_AND),
                                    .in_place = random_below(2)};
                 check_one(w, algorithm, segment, placement);
+                rings = 1 + random_below(3);
+                if (kind == HOP_COLLECTIVE_ALLREDUCE && algorithm && strcmp(algorithm, "ring") == 0)
+                    check_one(w, algorithm, segment, placement);
+                rings = 0;
             }
         }
     }
@@ -1025,6 +1039,7 @@ static void a_schedule_reads_back_from_its_text(void **state)
 static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
+    static const uint32_t twice[] = {0, 1, 2, 1};
     static const struct {
         struct hop_collective_options options;
         const char *part; /* of the diagnostic */
@@ -1043,6 +1058,9 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.kind = HOP_COLLECTIVE_ALLGATHER, .bytes = (uint64_t)1 << 60}, "bytes a rank", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE, .type = HOP_TYPE_COUNT}, "unknown", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE}, "0 devices", 0},
+        {{.kind = HOP_COLLECTIVE_ALLGATHER, .algorithm = "ring", .rings = 1, .orders = twice}, "something else", 4},
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .rings = 1, .orders = twice}, "each rank once", 4},
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .rings = 17, .orders = twice}, "17 rings", 4},
     };
     static const char *const devices[] = {"a", "b", "c", "d"};
     for (size_t i = 0; i < HOP_COUNT(rows); i++) {
