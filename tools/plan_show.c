@@ -91,12 +91,15 @@ static const char *planned_text(const struct hop_plan_result *result, const stru
 static void print_algorithms(FILE *out, const struct hop_plan_result *result)
 {
     enum { ALGORITHMS_SHOWN = 10 };
-    fprintf(out, "\n%-22s %12s %12s\n", "algorithm", "as given", "planned");
+    const int width = result->algorithms[result->algorithm].islands ? 34 : 22;
+    fprintf(out, "\n%-*s %12s %12s\n", width, "algorithm", "as given", "planned");
     for (uint32_t i = 0; i < result->algorithm_count && i < ALGORITHMS_SHOWN; i++) {
         const struct hop_plan_algorithm *a = &result->algorithms[i];
         const char *name =
             a->segment_bytes ? tool_text("%s, %s", a->name, tool_short_bytes(a->segment_bytes)) : a->name;
-        fprintf(out, "%-22s %12s %12s%s\n", name, SECONDS(a->given_s), planned_text(result, a),
+        name = a->rings ? tool_text("%s, %u ring%s", name, a->rings, a->rings > 1 ? "s" : "") : name;
+        name = a->islands ? tool_text("%s, %u islands", name, a->islands) : name;
+        fprintf(out, "%-*s %12s %12s%s\n", width, name, SECONDS(a->given_s), planned_text(result, a),
                 i == result->algorithm ? "  <- the plan" : "");
     }
     if (result->algorithm_count > ALGORITHMS_SHOWN)
@@ -140,7 +143,7 @@ static void print_bounds(FILE *out, const struct hop_plan_result *result)
     bool met = !(result->direct_s > result->bound_s * (1 + 1e-9));
     if (result->proved || !isfinite(result->value_s))
         return;
-    if (result->bound_s > 0 && !met)
+    if (result->bound_s > 0 && !met && result->bound_s != result->any_way_s)
         fprintf(out, "bound: no plan%s%s takes less than %s\n", copies_of(&result->ways),
                 result->algorithm_count > 1 ? " of the algorithms planned" : "", SECONDS(result->bound_s));
     if (result->any_way_s > 0)

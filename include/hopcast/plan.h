@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 struct hop_plan_progress {
-    const char *phase; /* "order", "map", "placements", "ways", "least regret" */
+    const char *phase; /* "order", "map", "placements", "shape", "ways", "least regret" */
     double value_s,
         bound_s; /* of the best plan so far, INFINITY: none; no plan takes less than the bound, 0: not known */
     double placements, closed; /* how many there are that differ by more than a symmetry, and of how many nothing better
@@ -76,6 +76,7 @@ enum hop_plan_step {
     HOP_PLAN_PLACEMENT, /* the best placement alone: hop_map by simulation, sends as they are */
     HOP_PLAN_AFTER,     /* that placement, and then the best order on it */
     HOP_PLAN_BOTH,      /* chosen together */
+    HOP_PLAN_SHAPE,     /* of a collective: islands, segments and rings chosen anew there, where that gains something */
     HOP_PLAN_WAYS,      /* and which way each copy goes, those that are staged in one piece */
     HOP_PLAN_PACKETS,   /* and the size of packets */
     HOP_PLAN_AGAIN,     /* and the order once more, where that gains something */
@@ -99,7 +100,9 @@ struct hop_plan_rung {
 struct hop_plan_algorithm {
     char name[HOP_ALGORITHM_NAME_SIZE]; /* as hop_collective_options takes it */
     uint64_t segment_bytes;             /* 0: not cut */
-    double given_s;                     /* where ranks are, sends as they are */
+    uint32_t rings;                     /* parallel ones (hopcast/collective.h), 0: as the algorithm has it */
+    uint32_t islands;                   /* of ranks, in place of nodes; 0: nodes */
+    double given_s; /* where ranks are, sends as they are; of step `shape` where the plan has them */
     double value_s, bound_s;            /* planned, and no plan of it takes less; INFINITY and 0: it was not planned */
 };
 

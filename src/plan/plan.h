@@ -13,7 +13,8 @@
  *     pool       placements that were looked at, the most promising first (plan_pool.c)
  *
  *     further    what comes after placement and order, ways and packets (plan_whole.c, plan_ways.c, plan_mix.c), all together
- *                (plan_together.c); bounds that hold whichever way copies go (plan_any_way.c, plan_cuts.c)
+ *                (plan_together.c); of a collective its shape before that (plan_shape.c, plan_rings.c); bounds that hold
+ *                whichever way copies go (plan_any_way.c, plan_cuts.c)
  *
  * Few placements are all looked at, class by class (plan_exact.c); of many, what is near the best is (plan_local.c).
  */
@@ -378,6 +379,14 @@ enum hop_status hop_plan_grants(const struct hop_plan_further *further, const st
 enum hop_status hop_plan_ways_together(struct hop_plan_further *further, struct hop_network *network, uint32_t direct,
                                        struct hop_diag *diag);
 enum hop_status hop_plan_robust_find(struct hop_plan_further *further, struct hop_diag *diag);
+/* The shape of a collective anew where ranks are, a rung if that is better; then *shape says how it is made, of algorithm, nodes,
+ * segments and rings, which last as long as further->made, and *algorithm has its row. Else both stay. (plan_shape.c) */
+enum hop_status hop_plan_shape(struct hop_plan_further *further, struct hop_collective_options *shape,
+                               struct hop_plan_algorithm *algorithm, struct hop_diag *diag);
+/* The orders of ranks on devices along so many rings that load links evenly, a row for each; *found false: there are too
+ * many ranks. (plan_rings.c) */
+enum hop_status hop_plan_rings(struct hop_network *network, const uint32_t *devices, uint32_t ranks, uint32_t rings,
+                               uint64_t seed, uint32_t *orders, bool *found, struct hop_diag *diag);
 /* Where ranks may be; fixed: rank r is on devices[r]. */
 struct hop_plan_seats {
     uint32_t ranks, *devices, count;

@@ -21,7 +21,7 @@ struct chooser {
     uint32_t ranks;
     const char **devices, **placeholders;
     uint32_t *nodes;
-    struct hop_plan_algorithm list[PLANNED + SHOWN];
+    struct hop_plan_algorithm list[PLANNED + SHOWN + 1]; /* one that shape adds */
     uint32_t planned, count;
     uint32_t chosen;
     struct hop_plan_result *best;
@@ -269,6 +269,30 @@ static enum hop_status tell(struct chooser *c, const struct hop_plan_algorithm *
     return made->arena.failed ? hop_fail_memory(diag) : HOP_OK;
 }
 
+/* The shape anew; where that is better, *exchange is that of it. */
+static enum hop_status reshape(struct chooser *c, struct hop_plan_further *f, struct hop_schedule **exchange,
+                               struct hop_diag *diag)
+{
+    struct hop_plan_result *r = c->best;
+    struct hop_plan_algorithm row = {.name = ""};
+    struct hop_collective_options shape = {0};
+    HOP_CHECK(hop_plan_shape(f, &shape, &row, diag));
+    if (!row.name[0])
+        return HOP_OK;
+    hop_schedule_destroy(*exchange);
+    *exchange = NULL;
+    memmove(c->list + c->planned + 1, c->list + c->planned, (c->count - c->planned) * sizeof *c->list);
+    c->list[c->planned] = row;
+    r->algorithm = c->planned;
+    r->algorithm_count = ++c->count;
+    r->algorithms = hop_arena_copy(&f->made->arena, c->list, c->count * sizeof *c->list);
+    if (f->made->arena.failed)
+        return hop_fail_memory(diag);
+    const struct hop_ranks ranks = {c->placeholders, c->ranks};
+    shape.nodes = shape.nodes ? shape.nodes : c->nodes;
+    return hop_make_collective(&ranks, &shape, exchange, diag);
+}
+
 /* What comes after placement and order, of the algorithm that was chosen. */
 static enum hop_status go_further(struct chooser *c, const struct hop_plan_options *whole, struct hop_diag *diag)
 {
@@ -282,7 +306,10 @@ static enum hop_status go_further(struct chooser *c, const struct hop_plan_optio
                                        .options = whole,
                                        .made = (struct hop_plan_made *)c->best,
                                        .begun_s = c->begun_s};
-    enum hop_status status = hop_plan_go_further(&further, diag);
+    enum hop_status status = further.collective && c->best->best ? reshape(c, &further, &exchange, diag) : HOP_OK;
+    further.exchange = exchange;
+    if (status == HOP_OK)
+        status = hop_plan_go_further(&further, diag);
     hop_schedule_destroy(exchange);
     return status;
 }

@@ -12,7 +12,7 @@ static uint64_t key_of(void)
 }
 
 /* What is kept of it besides its value, its algorithm's name, places and schedule. */
-enum { STEP, CLEAN, WAITS, COPIES, STAGED, PACKET, SEGMENT, NAME_LENGTH, NUMBERS };
+enum { STEP, CLEAN, WAITS, COPIES, STAGED, PACKET, SEGMENT, RINGS, ISLANDS, NAME_LENGTH, NUMBERS };
 
 static void keep_plan(const struct hop_plan_further *f)
 {
@@ -21,8 +21,11 @@ static void keep_plan(const struct hop_plan_further *f)
     const struct hop_plan_rung *plan = &r->rungs[r->rung];
     const struct hop_plan_algorithm *by = r->algorithm_count ? &r->algorithms[r->algorithm] : &none;
     const struct hop_plan_answer *kept = hop_plan_answers_find(&f->call->answers, key_of());
-    const uint64_t numbers[NUMBERS] = {plan->step,     plan->clean,          plan->waits,       r->ways.copies,
-                                       r->ways.staged, r->ways.packet_bytes, by->segment_bytes, strlen(by->name)};
+    const uint64_t numbers[NUMBERS] = {[STEP] = plan->step,           [CLEAN] = plan->clean,
+                                       [WAITS] = plan->waits,         [COPIES] = r->ways.copies,
+                                       [STAGED] = r->ways.staged,     [PACKET] = r->ways.packet_bytes,
+                                       [SEGMENT] = by->segment_bytes, [RINGS] = by->rings,
+                                       [ISLANDS] = by->islands,       [NAME_LENGTH] = strlen(by->name)};
     if (kept && !(plan->value_s < hop_text_number(kept->text, NULL)))
         return;
     char *schedule = hop_schedule_to_text(plan->schedule);
@@ -76,9 +79,12 @@ static enum hop_status go_back(struct hop_plan_further *f, const struct hop_plan
     r->value_s = plan->value_s;
     r->placement = plan->placement;
     r->best = plan->schedule;
-    r->ways.taken = plan->step > HOP_PLAN_BOTH;
+    r->ways.taken = plan->step >= HOP_PLAN_WAYS;
     if (!r->ways.taken)
         r->direct_s = plan->value_s;
+    if (plan->step == HOP_PLAN_SHAPE) /* of which only the bound over all algorithms says something */
+        r->proved = r->proved_with_waits = r->proved_without_waits =
+            r->any_way_s > 0 && !(plan->value_s > r->any_way_s * (1 + HOP_PLAN_TOLERANCE));
     r->bound_s = hop_min(r->bound_s, r->direct_s);
     r->without_s = hop_min(r->without_s, r->direct_s);
     r->any_way_s = hop_min(r->any_way_s, r->value_s);
@@ -123,7 +129,7 @@ static enum hop_status take_plan(struct hop_plan_further *f, struct hop_diag *di
     for (uint32_t i = 0; i < r->algorithm_count; i++) {
         struct hop_plan_algorithm *one = (struct hop_plan_algorithm *)&r->algorithms[i]; /* the arena's */
         if (strlen(one->name) == n[NAME_LENGTH] && memcmp(one->name, algorithm, n[NAME_LENGTH]) == 0 &&
-            one->segment_bytes == n[SEGMENT]) {
+            one->segment_bytes == n[SEGMENT] && one->rings == n[RINGS] && one->islands == n[ISLANDS]) {
             r->algorithm = i;
             one->value_s = plan.value_s;
         }

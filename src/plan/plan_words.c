@@ -14,11 +14,11 @@ static const char *excess(const struct hop_plan_result *r, char text[16])
     return text;
 }
 
-/* Whether there are algorithms that nobody planned. */
+/* Whether there are algorithms that nobody planned, and the bound is not about all of them. */
 static bool leaves_out(const struct hop_plan_result *r)
 {
     bool left = false;
-    for (uint32_t i = 0; i < r->algorithm_count; i++)
+    for (uint32_t i = 0; i < r->algorithm_count && r->bound_s != r->any_way_s; i++)
         left = left || (isinf(r->algorithms[i].value_s) && !(r->algorithms[i].bound_s > 0));
     return left;
 }

@@ -7,8 +7,8 @@
 #include "base/json_write.h"
 #include "report/report.h"
 
-static const char *const steps[] = {"given", "algorithm", "order",   "placement", "after",
-                                    "both",  "ways",      "packets", "again",     "together"};
+static const char *const steps[] = {"given", "algorithm", "order",   "placement", "after",   "both",
+                                    "shape", "ways",      "packets", "again",     "together"};
 
 static void put_places(struct hop_buffer *out, const char *key, const struct hop_placement *placement)
 {
@@ -32,8 +32,9 @@ static void put_algorithms(struct hop_buffer *out, const struct hop_plan_result 
     hop_json_put(out, "\nalgorithm:%s,\nalgorithms:[", r->algorithm_count ? r->algorithms[r->algorithm].name : NULL);
     for (uint32_t i = 0; i < r->algorithm_count; i++) {
         const struct hop_plan_algorithm *a = &r->algorithms[i];
-        hop_json_put(out, "\n{name:%s,segment_bytes:%llu,given_s:%g,value_s:%g,bound_s:%g}", a->name,
-                     (unsigned long long)a->segment_bytes, a->given_s, a->value_s, a->bound_s > 0 ? a->bound_s : NAN);
+        hop_json_put(out, "\n{name:%s,segment_bytes:%llu,rings:%u,islands:%u,given_s:%g,value_s:%g,bound_s:%g}",
+                     a->name, (unsigned long long)a->segment_bytes, a->rings, a->islands, a->given_s, a->value_s,
+                     a->bound_s > 0 ? a->bound_s : NAN);
     }
     hop_json_put(out, "]");
 }
