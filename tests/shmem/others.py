@@ -62,7 +62,7 @@ def automake(folder, without):
     for line in text.splitlines():
         if line.startswith("if "):
             depth += 1
-            skipped = skipped or (depth if any(word in line for word in without) else 0)
+            skipped = skipped or (depth if "!" not in line and any(word in line for word in without) else 0)
         elif line.startswith("endif"):
             depth -= 1
             skipped = skipped if skipped <= depth else 0
