@@ -86,7 +86,7 @@ static void before(const struct hop_mpi_row *row, const word *a, word *request)
     else if (row->kind == KIND_ABORT)
         hop_layer_break_off("MPI_Abort");
     else if (row->kind == KIND_PCONTROL)
-        paused = (int)a[0] == 0;
+        __atomic_store_n(&paused, (int)a[0] == 0, __ATOMIC_RELAXED);
     else if (row->kind == KIND_FREE)
         *request = hop_layer_request(a[0], 0);
 }
@@ -101,7 +101,7 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     uint64_t begin_ns = hop_now_ns();
     int error = do_inside(address, arity, a);
     uint64_t time_ns = hop_now_ns() - begin_ns, bytes = 0;
-    if (error || !hop_layer_is_on() || paused)
+    if (error || !hop_layer_is_on() || __atomic_load_n(&paused, __ATOMIC_RELAXED))
         return error;
     depth++;
     bytes = hop_layer_count(row, a, request);

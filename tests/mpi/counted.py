@@ -90,8 +90,12 @@ def calls():
     document, folder = counted("calls")
     counted("calls", ranks=3)
     numbers = {row["name"]: row["calls"] for row in document["calls"]}
-    check(numbers.get("MPI_Bcast") == 4 * 4 + 4 and numbers.get("MPI_Send") == 4 * 4 + 2, f"calls by name: {numbers}")
-    check(numbers.get("MPI_Startall") == 12 and numbers.get("MPI_Send_init") == 8, f"persistent ones by name: {numbers}")
+    check(numbers.get("MPI_Bcast") == 4 * 4 + 4 and numbers.get("MPI_Send_init") == 8, f"calls by name: {numbers}")
+    written = [row["bytes"] for row in document["calls"] if row["name"] == "MPI_File_write_at_all"]
+    check(written == [4000], f"bytes written: {written}")
+    done, named = run(patterns, "FOLDER", "point", HOPCAST_VERBOSE="1", HOPCAST_MPI_TRAFFIC="own name.json")
+    check(traffic(named, "own name.json") and os.listdir(named).count("hopcast-traffic.json") == 0 and
+          re.search(r"4 ranks on .*in own name.json\n.*call .*\n(.*\n)*  MPI_Ssend +4 ", done.stderr), f"a summary: {done.stderr}")
     between = sum(size for (_, source, to), (size, _) in told(document).items() if source != to)
     mapped = subprocess.run([os.path.join(build, "hopcast"), "map", os.path.join(folder, "hopcast-traffic.json"), "--on", "t2"],
                             capture_output=True, text=True)

@@ -298,6 +298,56 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
+/* Files, whose messages are the MPI's own, and a pause. */
+static void uncounted(const char *folder)
+{
+    char path[4096];
+    MPI_File file;
+    (void)snprintf(path, sizeof path, "%s/written", folder);
+    MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    MPI_File_write_at_all(file, 1000 * rank, out, 1000, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Pcontrol(0);
+    MPI_Allreduce(out, in, 100, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Pcontrol(1);
+}
+
+/* Large counts, partitions, persistent collectives. */
+static void of_mpi_4(void)
+{
+#if MPI_VERSION >= 4
+    int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+    MPI_Count counts[64];
+    MPI_Aint places[64];
+    MPI_Request requests[2];
+    MPI_Isendrecv(out, 21, MPI_BYTE, to, 0, in, 21, MPI_BYTE, from, 0, MPI_COMM_WORLD, requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    MPI_Sendrecv_c(out, 31, MPI_BYTE, to, 0, in, 31, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    expect("point_to_point", rank, to, 21 + 31, 2);
+    for (int r = 0; r < ranks; r++) {
+        counts[r] = r + 3;
+        places[r] = 100 * r;
+    }
+    MPI_Allgatherv_c(out, rank + 3, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+    expect_all("collective", rank + 3);
+    MPI_Alltoall_init(out, 2, MPI_INT, in, 2, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, requests);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(requests);
+        MPI_Wait(requests, MPI_STATUS_IGNORE);
+        expect_all("collective", 8);
+    }
+    MPI_Request_free(requests);
+    MPI_Psend_init(out, 4, 25, MPI_BYTE, to, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(in, 4, 25, MPI_BYTE, from, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Pready_range(0, 3, requests[0]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect("point_to_point", rank, to, 100, 1);
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+#endif
+}
+
 /* ---- threads ---- */
 
 static void *many(void *number)
@@ -388,6 +438,8 @@ int main(int count, char **words)
         neighbours();
         one_sided();
         between_groups();
+        uncounted(words[1]);
+        of_mpi_4();
     }
     (void)fclose(expected);
     MPI_Barrier(MPI_COMM_WORLD);
