@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Orders of ranks along parallel rings: each ring carries a part of the bytes from every rank to its next one. Two ranks of
- * a ring change places again and again; what loads links more evenly stays. Loads are powers of shares, summed: no
+ * a ring change places, or a part of it is turned round, again and again; what loads links more evenly stays. Loads are powers of shares, summed: no
  * model is asked.
  */
 #include "base/random.h"
 #include "model/network.h"
 #include "plan/plan.h"
 
-enum { STEPS = 6000, RANKS_MOST = 64, EVEN = 3 /* loads are squared so often */ };
+enum { RANKS_MOST = 64, EVEN = 3 /* loads are squared so often */, WAY = 16 /* links, about, of a step */ };
+#define WORK 1e7 /* links whose loads are summed */
 
 struct rings {
     uint32_t ranks, links, rings;
@@ -69,12 +70,16 @@ static double unevenness(const struct rings *r)
     return sum;
 }
 
-static void exchange(struct rings *r, uint32_t ring, uint32_t a, uint32_t b)
+/* Two ranks of a ring change places, or all from one to the other are turned round; done again, it is as before. */
+static void change(struct rings *r, uint32_t ring, uint32_t a, uint32_t b, bool turn)
 {
-    uint32_t *order = r->orders + (size_t)ring * r->ranks, kept = order[a];
+    uint32_t *order = r->orders + (size_t)ring * r->ranks;
     put_ring(r, ring, -1);
-    order[a] = order[b];
-    order[b] = kept;
+    for (; a < b; a = turn ? a + 1 : b, b--) {
+        uint32_t kept = order[a];
+        order[a] = order[b];
+        order[b] = kept;
+    }
     put_ring(r, ring, 1);
 }
 
@@ -85,15 +90,17 @@ static void search(struct rings *r, uint64_t seed)
     for (uint32_t i = 0; i < r->rings; i++)
         put_ring(r, i, 1);
     double best = unevenness(r);
-    for (uint32_t i = 0; i < STEPS; i++) {
-        uint32_t ring = (uint32_t)(hop_draw(&seed) % r->rings), a = (uint32_t)(hop_draw(&seed) % r->ranks),
-                 b = (uint32_t)(hop_draw(&seed) % r->ranks);
-        exchange(r, ring, a, b);
+    const uint32_t most = (uint32_t)(WORK / (r->links + (double)r->ranks * WAY));
+    for (uint32_t i = 0; i < most; i++) {
+        uint32_t ring = (uint32_t)(hop_draw(&seed) % r->rings), b = (uint32_t)(hop_draw(&seed) % r->ranks),
+                 a = (uint32_t)(hop_draw(&seed) % (b + 1));
+        bool turn = hop_draw(&seed) & 1;
+        change(r, ring, a, b, turn);
         double now = unevenness(r);
         if (now <= best)
             best = now;
         else
-            exchange(r, ring, a, b);
+            change(r, ring, a, b, turn);
     }
 }
 
