@@ -83,9 +83,9 @@ def killed_rank():
 
 def plans():
     """Where all placements are looked at, where lanes anneal, and where algorithms are chosen."""
-    for asked in (["halo:2x2x2", "--on", "t2", "--max-nodes", "20000"],
-                  ["halo:4x3", "--on", "cs-storm", "--max-nodes", "40000"],
-                  ["allreduce", "-n", "3", "--bytes", "1MiB", "--on", "t2", "--max-nodes", "2000"]):
+    for asked in (["halo:2x2x2", "--on", "t2", "--max-nodes", "5000"],
+                  ["halo:4x3", "--on", "cs-storm", "--max-nodes", "15000"],
+                  ["allreduce", "-n", "3", "--bytes", "1MiB", "--on", "t2", "--max-nodes", "500"]):
         alone = without_times(run(0, "plan", *asked, "--json"))
         saved = os.path.join(work, "plan-" + asked[0])
         check(without_times(run(3, "plan", *asked, "--json", "--checkpoint", saved)) == alone, "3 ranks plan %s as one" % asked[0])
@@ -93,7 +93,7 @@ def plans():
         check(without_times(resumed) == alone, "2 ranks go on with %s as one" % asked[0])
         check(json.loads(resumed)["recalled"] > 0, "%s is in the checkpoint" % asked[0])
     # Against the clock each rank has lanes of its own: a plan comes of them, and the next run has no worse one.
-    asked = ["halo:4x3", "--on", "cs-storm", "--time-limit", "3s", "--json", "--checkpoint", os.path.join(work, "plan-lanes")]
+    asked = ["halo:4x3", "--on", "cs-storm", "--time-limit", "1s", "--json", "--checkpoint", os.path.join(work, "plan-lanes")]
     values = [json.loads(run(ranks, "plan", *asked))["value_s"] for ranks in (3, 2)]
     check(values[1] <= values[0], "2 ranks go on with lanes of 3: %s" % values)
 

@@ -292,7 +292,7 @@ static void a_limit_of_states_repeats(void **state)
         char *text[2];
         for (unsigned k = 0; k < 2; k++) {
             struct hop_plan_result *r =
-                plan(machine, exchange, (struct hop_plan_options){.max_nodes = REPEATED(15000, 1500), .threads = k ? 3 : 1});
+                plan(machine, exchange, (struct hop_plan_options){.max_nodes = REPEATED(3000, 500), .threads = k ? 3 : 1});
             check_plan(machine, r, NULL);
             text[k] = hop_schedule_to_text(r->best);
             hop_plan_result_destroy(r);

@@ -175,11 +175,11 @@ static void who_goes_on_gets_no_worse_plan(void **state)
     struct hop_schedule *staged;
     (void)state;
     CHECK(hop_schedule_parse("across", across, sizeof across - 1, &staged, D));
-    check_stopped(t2, exchange_of("halo:2x2x2"), 3, (struct hop_plan_options){.max_nodes = REPEATED(5000, 1000)});
-    check_stopped(t2, exchange_of("halo:4x2"), 3, (struct hop_plan_options){.max_nodes = 3000, .keep_placement = true});
-    check_stopped(helios, staged, 3, (struct hop_plan_options){.max_nodes = 3000, .keep_placement = true});
+    check_stopped(t2, exchange_of(REPEATED("halo:2x2x2", "halo:2x2")), REPEATED(3, 2), (struct hop_plan_options){.max_nodes = REPEATED(2000, 500)});
+    check_stopped(t2, exchange_of("halo:4x2"), REPEATED(3, 2), (struct hop_plan_options){.max_nodes = REPEATED(2000, 500), .keep_placement = true});
+    check_stopped(helios, staged, REPEATED(3, 2), (struct hop_plan_options){.max_nodes = REPEATED(2000, 500), .keep_placement = true});
     if (REPEATED(true, false))
-        check_stopped(helios, exchange_of("halo:3x3"), 1, (struct hop_plan_options){.max_nodes = 15000});
+        check_stopped(helios, exchange_of("halo:3x3"), 1, (struct hop_plan_options){.max_nodes = 6000});
     if (REPEATED(true, false)) /* no lanes: descents, whose questions others have, too */
         check_stopped(helios, exchange_of("random:10,transfers=12,seed=3,depend=0.5"), 1,
                       (struct hop_plan_options){.max_nodes = 2000});

@@ -546,7 +546,7 @@ static void least_regret_is_least(void **state)
         char *text[2];
         for (unsigned k = 0; k < 2; k++) {
             struct hop_plan_result *r =
-                plan(t2, exchange, (struct hop_plan_options){.robust = true, .max_nodes = REPEATED(20000, 5000), .threads = k ? 3 : 1});
+                plan(t2, exchange, (struct hop_plan_options){.robust = true, .max_nodes = REPEATED(8000, 3000), .threads = k ? 3 : 1});
             const struct hop_order_robust *o = &r->robust->order;
             double worst = 0, plans = 0;
             assert_true(o->case_count > 2 && o->robust_regret <= o->nominal_regret);
