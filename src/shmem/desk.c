@@ -13,7 +13,8 @@
 #include "device/host.h"
 #include "shmem/spaces.h"
 
-enum { SPINS = 2000 };
+enum { SPINS = 2000, SPINS_CROWDED = 64 };
+#define SPIN_NS UINT64_C(200000) /* where each PE has a processor: waking up takes as long as many a copy */
 #define SLEEP_NS UINT64_C(20000000)
 
 struct order {
@@ -60,18 +61,30 @@ static bool serve(const struct desk *desk, struct order *order, uint32_t from, u
     return true;
 }
 
+/* Whether a wait that began then is better slept. */
+static bool is_time_to_sleep(unsigned turns, uint64_t *begun_ns)
+{
+    if (turns < (hop_shmem.team->crowd > 1 ? SPINS_CROWDED : SPINS))
+        return false;
+    if (*begun_ns == 0)
+        *begun_ns = hop_now_ns();
+    return hop_shmem.team->crowd > 1 || hop_now_ns() - *begun_ns > SPIN_NS;
+}
+
 static void *work(void *context)
 {
     struct desk *desk = context;
+    uint64_t begun_ns = 0;
     for (unsigned idle = 0;;) {
         uint32_t heard = atomic_load(&desk->bell.value);
         bool served = false;
         for (uint32_t i = 0; i < hop_shmem.pes * HOP_SHMEM_SLOTS; i++)
             served = serve(desk, &desk->orders[i], i / HOP_SHMEM_SLOTS, i % HOP_SHMEM_SLOTS) || served;
         idle = served ? 0 : idle + 1;
+        begun_ns = served ? 0 : begun_ns;
         if (!served && atomic_load(&desk->closed))
             return NULL;
-        if (!served && idle > SPINS)
+        if (!served && is_time_to_sleep(idle, &begun_ns))
             hop_counter_sleep(&desk->bell, heard, hop_now_ns() + SLEEP_NS);
         else if (!served)
             hop_relax();
@@ -107,9 +120,10 @@ void hop_shmem_order_wait(int pe, uint32_t slot, const char *who)
 {
     struct order *order = order_at(pe, slot);
     struct hop_shmem_wait wait = {0};
+    uint64_t begun_ns = 0;
     (void)who;
     for (unsigned turns = 0; !hop_counter_reached(&order->done, order->ordered); turns++) {
-        if (turns < SPINS) {
+        if (!is_time_to_sleep(turns, &begun_ns)) {
             hop_relax();
             continue;
         }
