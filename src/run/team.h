@@ -83,7 +83,6 @@ struct hop_team {
     double crowd;                /* ranks for each processor, at least 1 */
     unsigned spins;              /* before a waiting rank gives way */
     bool failed, finished;
-    double sleeps_until_s; /* and does not give way in waits before that */
     bool begun_again; /* its ranks finish, and may come again */
     bool in_barrier; /* on this machine, the one after `round` others */
     bool attends;    /* waits for messages, a barrier by them included */

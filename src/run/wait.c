@@ -13,8 +13,6 @@
 #define LOOK_S 0.1 /* and the less often the more ranks share a processor, but this often within the timeout */
 #define LOOKS_A_TIMEOUT 10
 #define YIELD_S 0.002 /* of a wait: then it sleeps */
-#define SLOW_YIELD_S 0.5e-3
-#define SLOW_FOR_S 0.05 /* sleeps instead, after one that was slow */
 #define SLEEP_S 50e-6 /* for each rank of a processor at most, and a fraction of what it has waited */
 #define SLEEP_FRACTION 16
 #define NEWS_S 0.5           /* that the reason has to come from another machine, when all are stopped because of it */
@@ -302,15 +300,6 @@ bool hop_team_attend(struct hop_team *team)
     return goes_on(team);
 }
 
-/* Where others have the processor for long, who sleeps has it back sooner than who gives way. */
-static void give_way(struct hop_team *team, double now_s)
-{
-    (void)sched_yield();
-    double then_s = hop_now_s();
-    if (then_s - now_s > SLOW_YIELD_S)
-        team->sleeps_until_s = then_s + SLOW_FOR_S;
-}
-
 bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
 {
     wait->turns++;
@@ -328,10 +317,8 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
         wait->begun_s = now_s;
     if (is_time_to_look(team, now_s))
         look_after(team, PROCESSES_A_LOOK);
-    if (now_s - wait->begun_s < YIELD_S && now_s > team->sleeps_until_s) {
-        give_way(team, now_s);
-        return true;
-    }
+    if (now_s - wait->begun_s < YIELD_S)
+        return sched_yield() == 0;
     double nap_s = hop_max(hop_min((now_s - wait->begun_s) / SLEEP_FRACTION, SLEEP_S * team->crowd), SLEEP_S);
     hop_sleep_s(nap_s);
     return true;
