@@ -283,7 +283,7 @@ static void stay_apart(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    const char *rank = getenv("HOPCAST_RANK"), *part = what;
+    const char *own = getenv("HOPCAST_RANK"), *rank = own ? own : getenv("FAULTS_RANK"), *part = what;
     int provided;
     how = argc > 2 ? argv[2] : "";
     bool late = argc > 3 && rank && atoi(rank) == 1;

@@ -26,7 +26,7 @@ def start(*arguments, options=()):
     allowed = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
     environment = dict(os.environ, LC_ALL="C", HOPCAST_MPI_PATH=build, HOPCAST_NODE_SIZE="1", SHMEM_DEBUG="1",
                        SHMEM_SYMMETRIC_SIZE="64M")
-    by_rank = ["sh", "-c", 'HOPCAST_RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec "$@"', "sh"]
+    by_rank = ["sh", "-c", 'FAULTS_RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec "$@"', "sh"]
     done = subprocess.run(["mpirun." + mpi, *allowed, *options, "-n", "3", *by_rank, program, *arguments], env=environment,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, errors="replace")
     return done.returncode, done.stdout + done.stderr, time.monotonic() - begun
