@@ -2,17 +2,6 @@
 /* Atomics: the processor's own, on the other PE's memory where it is mapped here; and signals, which are atomics of 64 bits. */
 #include "shmem/far.h"
 
-#define UNPACK(...) __VA_ARGS__
-#define ON_BOTH(RESULT, NAME, PARAMETERS, ...)                                                                         \
-    HOP_SHMEM_API(RESULT, NAME, (UNPACK PARAMETERS, int pe))                                                           \
-    {                                                                                                                  \
-        __VA_ARGS__;                                                                                                   \
-    }                                                                                                                  \
-    HOP_SHMEM_API(RESULT, ctx_##NAME, (shmem_ctx_t ctx, UNPACK PARAMETERS, int pe))                                    \
-    {                                                                                                                  \
-        pe = hop_shmem_on(ctx, pe, __func__);                                                                          \
-        __VA_ARGS__;                                                                                                   \
-    }
 /* Deprecated names call the others. */
 #define OLD(RESULT, NAME, PARAMETERS, CALL)                                                                            \
     HOP_SHMEM_API(RESULT, NAME, PARAMETERS)                                                                            \
@@ -45,30 +34,33 @@ static inline uint64_t act(enum hop_shmem_amo op, void *address, size_t bytes, u
     FROM(TYPE, act(HOP_SHMEM_##OP, (void *)(uintptr_t)(AT), sizeof(TYPE), VALUE, CONDITION, true, pe, __func__))
 
 #define EXTENDED(TYPE, NAME, ...)                                                                                      \
-    ON_BOTH(TYPE, NAME##_atomic_fetch, (const TYPE *source), return ASK(FETCH, TYPE, source, 0, 0))                    \
-    ON_BOTH(void, NAME##_atomic_fetch_nbi, (TYPE * fetch, const TYPE *source),                                         \
-            *fetch = ASK(FETCH, TYPE, source, 0, 0))                                                                   \
-    ON_BOTH(void, NAME##_atomic_set, (TYPE * dest, TYPE value), DO(SWAP, TYPE, dest, TO(TYPE, value)))                 \
-    ON_BOTH(TYPE, NAME##_atomic_swap, (TYPE * dest, TYPE value), return ASK(SWAP, TYPE, dest, TO(TYPE, value), 0))     \
-    ON_BOTH(void, NAME##_atomic_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                                     \
-            *fetch = ASK(SWAP, TYPE, dest, TO(TYPE, value), 0))                                                        \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_atomic_fetch, (const TYPE *source), return ASK(FETCH, TYPE, source, 0, 0))          \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_fetch_nbi, (TYPE * fetch, const TYPE *source),                               \
+                      *fetch = ASK(FETCH, TYPE, source, 0, 0))                                                         \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_set, (TYPE * dest, TYPE value), DO(SWAP, TYPE, dest, TO(TYPE, value)))       \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_atomic_swap, (TYPE * dest, TYPE value),                                             \
+                      return ASK(SWAP, TYPE, dest, TO(TYPE, value), 0))                                                \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                           \
+                      *fetch = ASK(SWAP, TYPE, dest, TO(TYPE, value), 0))                                              \
     OLD(TYPE, NAME##_fetch, (const TYPE *source, int pe), return pshmem_##NAME##_atomic_fetch(source, pe))             \
     OLD(void, NAME##_set, (TYPE * dest, TYPE value, int pe), pshmem_##NAME##_atomic_set(dest, value, pe))              \
     OLD(TYPE, NAME##_swap, (TYPE * dest, TYPE value, int pe), return pshmem_##NAME##_atomic_swap(dest, value, pe))
 SHMEM_INTERNAL_EXTENDED_TYPES(EXTENDED, 0)
 
 #define STANDARD(TYPE, NAME, ...)                                                                                      \
-    ON_BOTH(TYPE, NAME##_atomic_compare_swap, (TYPE * dest, TYPE cond, TYPE value),                                    \
-            return ASK(CSWAP, TYPE, dest, TO(TYPE, value), TO(TYPE, cond)))                                            \
-    ON_BOTH(void, NAME##_atomic_compare_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE cond, TYPE value),                  \
-            *fetch = ASK(CSWAP, TYPE, dest, TO(TYPE, value), TO(TYPE, cond)))                                          \
-    ON_BOTH(TYPE, NAME##_atomic_fetch_inc, (TYPE * dest), return ASK(ADD, TYPE, dest, 1, 0))                           \
-    ON_BOTH(void, NAME##_atomic_fetch_inc_nbi, (TYPE * fetch, TYPE * dest), *fetch = ASK(ADD, TYPE, dest, 1, 0))       \
-    ON_BOTH(void, NAME##_atomic_inc, (TYPE * dest), DO(ADD, TYPE, dest, 1))                                            \
-    ON_BOTH(TYPE, NAME##_atomic_fetch_add, (TYPE * dest, TYPE value), return ASK(ADD, TYPE, dest, TO(TYPE, value), 0)) \
-    ON_BOTH(void, NAME##_atomic_fetch_add_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                                \
-            *fetch = ASK(ADD, TYPE, dest, TO(TYPE, value), 0))                                                         \
-    ON_BOTH(void, NAME##_atomic_add, (TYPE * dest, TYPE value), DO(ADD, TYPE, dest, TO(TYPE, value)))                  \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_atomic_compare_swap, (TYPE * dest, TYPE cond, TYPE value),                          \
+                      return ASK(CSWAP, TYPE, dest, TO(TYPE, value), TO(TYPE, cond)))                                  \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_compare_swap_nbi, (TYPE * fetch, TYPE * dest, TYPE cond, TYPE value),        \
+                      *fetch = ASK(CSWAP, TYPE, dest, TO(TYPE, value), TO(TYPE, cond)))                                \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_atomic_fetch_inc, (TYPE * dest), return ASK(ADD, TYPE, dest, 1, 0))                 \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_fetch_inc_nbi, (TYPE * fetch, TYPE * dest),                                  \
+                      *fetch = ASK(ADD, TYPE, dest, 1, 0))                                                             \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_inc, (TYPE * dest), DO(ADD, TYPE, dest, 1))                                  \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_atomic_fetch_add, (TYPE * dest, TYPE value),                                        \
+                      return ASK(ADD, TYPE, dest, TO(TYPE, value), 0))                                                 \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_fetch_add_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                      \
+                      *fetch = ASK(ADD, TYPE, dest, TO(TYPE, value), 0))                                               \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_add, (TYPE * dest, TYPE value), DO(ADD, TYPE, dest, TO(TYPE, value)))        \
     OLD(TYPE, NAME##_cswap, (TYPE * dest, TYPE cond, TYPE value, int pe),                                              \
         return pshmem_##NAME##_atomic_compare_swap(dest, cond, value, pe))                                             \
     OLD(TYPE, NAME##_finc, (TYPE * dest, int pe), return pshmem_##NAME##_atomic_fetch_inc(dest, pe))                   \
@@ -79,17 +71,17 @@ SHMEM_INTERNAL_EXTENDED_TYPES(EXTENDED, 0)
 SHMEM_INTERNAL_AMO_TYPES(STANDARD, 0)
 
 #define BITWISE(TYPE, NAME, OP, CODE)                                                                                  \
-    ON_BOTH(void, NAME##_atomic_##OP, (TYPE * dest, TYPE value), DO(CODE, TYPE, dest, TO(TYPE, value)))                \
-    ON_BOTH(TYPE, NAME##_atomic_fetch_##OP, (TYPE * dest, TYPE value),                                                 \
-            return ASK(CODE, TYPE, dest, TO(TYPE, value), 0))                                                          \
-    ON_BOTH(void, NAME##_atomic_fetch_##OP##_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                             \
-            *fetch = ASK(CODE, TYPE, dest, TO(TYPE, value), 0))
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_##OP, (TYPE * dest, TYPE value), DO(CODE, TYPE, dest, TO(TYPE, value)))      \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_atomic_fetch_##OP, (TYPE * dest, TYPE value),                                       \
+                      return ASK(CODE, TYPE, dest, TO(TYPE, value), 0))                                                \
+    HOP_SHMEM_ON_BOTH(void, NAME##_atomic_fetch_##OP##_nbi, (TYPE * fetch, TYPE * dest, TYPE value),                   \
+                      *fetch = ASK(CODE, TYPE, dest, TO(TYPE, value), 0))
 SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, and, AND)
 SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, or, OR)
 SHMEM_INTERNAL_BITWISE_TYPES(BITWISE, xor, XOR)
 
-ON_BOTH(void, signal_set, (uint64_t * sig_addr, uint64_t signal), DO(SWAP, uint64_t, sig_addr, signal))
-ON_BOTH(void, signal_add, (uint64_t * sig_addr, uint64_t signal), DO(ADD, uint64_t, sig_addr, signal))
+HOP_SHMEM_ON_BOTH(void, signal_set, (uint64_t * sig_addr, uint64_t signal), DO(SWAP, uint64_t, sig_addr, signal))
+HOP_SHMEM_ON_BOTH(void, signal_add, (uint64_t * sig_addr, uint64_t signal), DO(ADD, uint64_t, sig_addr, signal))
 
 HOP_SHMEM_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))
 {

@@ -40,9 +40,8 @@ static struct {
 
 /* ---- serving ---- */
 
-static bool serve(const struct desk *desk, struct order *order, uint32_t from, uint32_t slot)
+static bool serve(struct order *order, uint32_t from, uint32_t slot)
 {
-    (void)desk;
     if (!atomic_load_explicit(&order->posted, memory_order_acquire))
         return false;
     struct hop_diag diag;
@@ -79,7 +78,7 @@ static void *work(void *context)
         uint32_t heard = atomic_load(&desk->bell.value);
         bool served = false;
         for (uint32_t i = 0; i < hop_shmem.pes * HOP_SHMEM_SLOTS; i++)
-            served = serve(desk, &desk->orders[i], i / HOP_SHMEM_SLOTS, i % HOP_SHMEM_SLOTS) || served;
+            served = serve(&desk->orders[i], i / HOP_SHMEM_SLOTS, i % HOP_SHMEM_SLOTS) || served;
         idle = served ? 0 : idle + 1;
         begun_ns = served ? 0 : begun_ns;
         if (!served && atomic_load(&desk->closed))
@@ -116,12 +115,11 @@ void hop_shmem_order(int pe, uint32_t slot, bool writes, const hop_shmem_space *
 }
 
 /* As it is the only one of its slot, the counter has come to what was ordered. */
-void hop_shmem_order_wait(int pe, uint32_t slot, const char *who)
+void hop_shmem_order_wait(int pe, uint32_t slot)
 {
     struct order *order = order_at(pe, slot);
     struct hop_shmem_wait wait = {0};
     uint64_t begun_ns = 0;
-    (void)who;
     for (unsigned turns = 0; !hop_counter_reached(&order->done, order->ordered); turns++) {
         if (!is_time_to_sleep(turns, &begun_ns)) {
             hop_relax();
@@ -134,14 +132,13 @@ void hop_shmem_order_wait(int pe, uint32_t slot, const char *who)
 
 /* ---- opening ---- */
 
-static void register_slots(bool on)
+/* For the newest space's desk; where a driver does not, copies are slower. */
+static void register_slots(void)
 {
-    for (hop_shmem_space *space = hop_shmem_space_first(); space; space = space->next) {
-        for (uint32_t pe = 0; pe < hop_shmem.pes; pe++) {
-            if (on && all.slots[pe])
-                (void)space->ops->register_host(space->served, all.slots[pe], HOP_SHMEM_SLOTS * HOP_SHMEM_SLOT_BYTES,
-                                                NULL); /* else it is slower */
-        }
+    hop_shmem_space *space = hop_shmem_space_first();
+    for (uint32_t pe = 0; pe < hop_shmem.pes; pe++) {
+        if (all.slots[pe])
+            (void)space->ops->register_host(space->served, all.slots[pe], HOP_SHMEM_SLOTS * HOP_SHMEM_SLOT_BYTES, NULL);
     }
 }
 
@@ -165,7 +162,7 @@ void hop_shmem_desk_open(void)
     struct hop_shared slots;
     void *own;
     if (all.open) {
-        register_slots(true);
+        register_slots();
         return;
     }
     (void)pthread_mutex_lock(&hop_shmem.turn);
@@ -178,7 +175,7 @@ void hop_shmem_desk_open(void)
     if (hop_thread_start(&all.thread, work, all.desks[hop_shmem.pe]) != 0)
         hop_shmem_die(who, "cannot start the thread that serves other PEs");
     all.open = true;
-    register_slots(true);
+    register_slots();
 }
 
 void hop_shmem_desk_close(void)

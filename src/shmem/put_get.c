@@ -100,60 +100,50 @@ static void put_signal(void *dest, const void *source, size_t bytes, uint64_t *a
         pshmem_signal_add(at, signal, pe);
 }
 
-/* ---- the interface: of each function one on the default context and one on any ---- */
-
-#define ON_BOTH(RESULT, NAME, PARAMETERS, ...)                                                                         \
-    HOP_SHMEM_API(RESULT, NAME, (UNPACK PARAMETERS, int pe))                                                           \
-    {                                                                                                                  \
-        __VA_ARGS__;                                                                                                   \
-    }                                                                                                                  \
-    HOP_SHMEM_API(RESULT, ctx_##NAME, (shmem_ctx_t ctx, UNPACK PARAMETERS, int pe))                                    \
-    {                                                                                                                  \
-        pe = hop_shmem_on(ctx, pe, __func__);                                                                          \
-        __VA_ARGS__;                                                                                                   \
-    }
-#define UNPACK(...) __VA_ARGS__
+/* ---- the interface ---- */
 
 #define CONTIGUOUS(TYPE, BYTES, PUT, GET)                                                                              \
-    ON_BOTH(void, PUT, (TYPE * dest, const TYPE *source, size_t n),                                                    \
-            put(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
-    ON_BOTH(void, PUT##_nbi, (TYPE * dest, const TYPE *source, size_t n),                                              \
-            put(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
-    ON_BOTH(void, GET, (TYPE * dest, const TYPE *source, size_t n),                                                    \
-            get(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
-    ON_BOTH(void, GET##_nbi, (TYPE * dest, const TYPE *source, size_t n),                                              \
-            get(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                                \
-    ON_BOTH(void, PUT##_signal,                                                                                        \
-            (TYPE * dest, const TYPE *source, size_t n, uint64_t *sig_addr, uint64_t signal, int sig_op),              \
-            put_signal(dest, source, hop_shmem_bytes(n, BYTES), sig_addr, signal, sig_op, pe, __func__))               \
-    ON_BOTH(void, PUT##_signal_nbi,                                                                                    \
-            (TYPE * dest, const TYPE *source, size_t n, uint64_t *sig_addr, uint64_t signal, int sig_op),              \
-            put_signal(dest, source, hop_shmem_bytes(n, BYTES), sig_addr, signal, sig_op, pe, __func__))
+    HOP_SHMEM_ON_BOTH(void, PUT, (TYPE * dest, const TYPE *source, size_t n),                                          \
+                      put(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                      \
+    HOP_SHMEM_ON_BOTH(void, PUT##_nbi, (TYPE * dest, const TYPE *source, size_t n),                                    \
+                      put(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                      \
+    HOP_SHMEM_ON_BOTH(void, GET, (TYPE * dest, const TYPE *source, size_t n),                                          \
+                      get(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                      \
+    HOP_SHMEM_ON_BOTH(void, GET##_nbi, (TYPE * dest, const TYPE *source, size_t n),                                    \
+                      get(dest, source, hop_shmem_bytes(n, BYTES), pe, __func__))                                      \
+    HOP_SHMEM_ON_BOTH(void, PUT##_signal,                                                                              \
+                      (TYPE * dest, const TYPE *source, size_t n, uint64_t *sig_addr, uint64_t signal, int sig_op),    \
+                      put_signal(dest, source, hop_shmem_bytes(n, BYTES), sig_addr, signal, sig_op, pe, __func__))     \
+    HOP_SHMEM_ON_BOTH(void, PUT##_signal_nbi,                                                                          \
+                      (TYPE * dest, const TYPE *source, size_t n, uint64_t *sig_addr, uint64_t signal, int sig_op),    \
+                      put_signal(dest, source, hop_shmem_bytes(n, BYTES), sig_addr, signal, sig_op, pe, __func__))
 #define STRIDES (ptrdiff_t)(size) * dst, (ptrdiff_t)(size) * sst
 #define STRIDED(TYPE, BYTES, IPUT, IGET, IBPUT, IBGET)                                                                 \
-    ON_BOTH(void, IPUT, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                     \
-            ptrdiff_t size = BYTES;                                                                                    \
-            put_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size, n, pe, __func__))                    \
-    ON_BOTH(void, IGET, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                     \
-            ptrdiff_t size = BYTES;                                                                                    \
-            get_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size, n, pe, __func__))                    \
-    ON_BOTH(void, IBPUT, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n),      \
-            ptrdiff_t size = BYTES;                                                                                    \
-            put_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size * block, n, pe, __func__))            \
-    ON_BOTH(void, IBGET, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n),      \
-            ptrdiff_t size = BYTES;                                                                                    \
-            get_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size * block, n, pe, __func__))
+    HOP_SHMEM_ON_BOTH(void, IPUT, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),           \
+                      ptrdiff_t size = BYTES;                                                                          \
+                      put_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size, n, pe, __func__))          \
+    HOP_SHMEM_ON_BOTH(void, IGET, (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),           \
+                      ptrdiff_t size = BYTES;                                                                          \
+                      get_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size, n, pe, __func__))          \
+    HOP_SHMEM_ON_BOTH(void, IBPUT,                                                                                     \
+                      (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n),         \
+                      ptrdiff_t size = BYTES;                                                                          \
+                      put_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size * block, n, pe, __func__))  \
+    HOP_SHMEM_ON_BOTH(void, IBGET,                                                                                     \
+                      (TYPE * dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t block, size_t n),         \
+                      ptrdiff_t size = BYTES;                                                                          \
+                      get_blocks((char *)dest, (const char *)source, STRIDES, (size_t)size * block, n, pe, __func__))
 
 #define OF_TYPE(TYPE, NAME, ...)                                                                                       \
     CONTIGUOUS(TYPE, sizeof(TYPE), NAME##_put, NAME##_get)                                                             \
     STRIDED(TYPE, sizeof(TYPE), NAME##_iput, NAME##_iget, NAME##_ibput, NAME##_ibget)                                  \
-    ON_BOTH(void, NAME##_p, (TYPE * dest, TYPE value),                                                                 \
-            TYPE *to = (TYPE *)hop_shmem_at(dest, sizeof(TYPE), pe, __func__);                                         \
-            if (to) * (volatile TYPE *)to = value; else put(dest, &value, sizeof value, pe, __func__))                 \
-    ON_BOTH(TYPE, NAME##_g, (const TYPE *source),                                                                      \
-            const TYPE *from = (const TYPE *)hop_shmem_at(source, sizeof(TYPE), pe, __func__);                         \
-            if (from) return *(volatile const TYPE *)from; TYPE value;                                                 \
-            get(&value, source, sizeof value, pe, __func__); return value)
+    HOP_SHMEM_ON_BOTH(void, NAME##_p, (TYPE * dest, TYPE value),                                                       \
+                      TYPE *to = (TYPE *)hop_shmem_at(dest, sizeof(TYPE), pe, __func__);                               \
+                      if (to) * (volatile TYPE *)to = value; else put(dest, &value, sizeof value, pe, __func__))       \
+    HOP_SHMEM_ON_BOTH(TYPE, NAME##_g, (const TYPE *source),                                                            \
+                      const TYPE *from = (const TYPE *)hop_shmem_at(source, sizeof(TYPE), pe, __func__);               \
+                      if (from) return *(volatile const TYPE *)from; TYPE value;                                       \
+                      get(&value, source, sizeof value, pe, __func__); return value)
 SHMEM_INTERNAL_RMA_TYPES(OF_TYPE, 0)
 
 #define OF_BITS(BITS, ...)                                                                                             \

@@ -113,7 +113,7 @@ static void move_in_packets(const struct move *m, size_t packet, bool overlaps)
         /* Of a put packet i - ahead is waited for, of a get it is taken, too, before packet i has its slot. */
         uint32_t slot = (uint32_t)(i % ahead);
         if (i >= ahead)
-            hop_shmem_order_wait(m->pe, slot, m->who);
+            hop_shmem_order_wait(m->pe, slot);
         if (i >= ahead && !m->puts)
             copy(m, m->here, m->local + (i - ahead) * packet, hop_shmem_slot(slot), packet_at(m, packet, i - ahead));
         if (i >= count)

@@ -130,7 +130,7 @@ static void do_step(hop_shmem_space *space, enum hop_shmem_step step, char *memo
         break;
     default:
         hop_shmem_order((int)hop_shmem.pe, 1, step == HOP_SHMEM_SERVED_WRITE, space, 0, bytes);
-        hop_shmem_order_wait((int)hop_shmem.pe, 1, who);
+        hop_shmem_order_wait((int)hop_shmem.pe, 1);
     }
 }
 
@@ -194,6 +194,18 @@ static void measure(hop_shmem_space *space, char *text)
 
 /* ---- storing ---- */
 
+/* A text with every step at some size. */
+static bool is_whole(const char *text)
+{
+    struct hop_stages *stages = NULL;
+    bool whole = hop_stages_parse("profile", text, strlen(text), &stages, NULL) == HOP_OK &&
+                 stages->count == (uint32_t)steps_measured();
+    for (uint32_t i = 0; whole && i < stages->count; i++)
+        whole = strcmp(stages->stages[i].name, names[i]) == 0 && stages->stages[i].time_count > 0;
+    hop_stages_destroy(stages);
+    return whole;
+}
+
 static bool load(const char *path, const char *key, char *text)
 {
     struct hop_source source;
@@ -201,13 +213,14 @@ static bool load(const char *path, const char *key, char *text)
         return false;
     size_t length = strlen(key);
     bool ours = source.size > length && memcmp(source.text, key, length) == 0 && source.text[length] == '\n',
-         fits = source.size < TEXT_BYTES;
-    if (!ours || !fits)
-        (void)fprintf(stderr, "hopcast-shmem: %s is of another machine, version or space: measured again\n", path);
+         whole = source.size < TEXT_BYTES && is_whole(source.text);
+    if (!ours || !whole)
+        (void)fprintf(stderr, "hopcast-shmem: %s is %s: measured again\n", path,
+                      ours ? "damaged" : "of another machine, version or space");
     else
         memcpy(text, source.text, source.size + 1);
     hop_source_finish(&source);
-    return ours && fits;
+    return ours && whole;
 }
 
 static void find_or_measure(hop_shmem_space *space, bool again, char *text)

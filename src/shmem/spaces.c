@@ -5,7 +5,8 @@
 static struct {
     hop_shmem_space *first;
     uint32_t made;
-} spaces;
+    pthread_mutex_t lock; /* between who adds and removes, and the threads that serve other PEs */
+} spaces = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the device ---- */
 
@@ -130,8 +131,10 @@ hop_shmem_space *hop_shmem_space_create(const shmemx_space_config_t *config, str
         finish(space);
         return NULL;
     }
+    (void)pthread_mutex_lock(&spaces.lock);
     space->next = spaces.first;
     spaces.first = space;
+    (void)pthread_mutex_unlock(&spaces.lock);
     hop_shmem.spaces++;
     return space;
 }
@@ -139,9 +142,11 @@ hop_shmem_space *hop_shmem_space_create(const shmemx_space_config_t *config, str
 void hop_shmem_space_destroy(hop_shmem_space *space)
 {
     hop_shmem_space **at = &spaces.first;
+    (void)pthread_mutex_lock(&spaces.lock);
     while (*at != space)
         at = &(*at)->next;
     *at = space->next;
+    (void)pthread_mutex_unlock(&spaces.lock);
     hop_shmem.spaces--;
     space->ops->release(space->own);
     (void)pthread_mutex_lock(&hop_shmem.turn);
@@ -165,9 +170,11 @@ hop_shmem_space *hop_shmem_space_of(const void *address)
 
 hop_shmem_space *hop_shmem_space_numbered(uint32_t number)
 {
+    (void)pthread_mutex_lock(&spaces.lock);
     hop_shmem_space *space = spaces.first;
     while (space && space->number != number)
         space = space->next;
+    (void)pthread_mutex_unlock(&spaces.lock);
     return space;
 }
 

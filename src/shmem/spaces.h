@@ -79,7 +79,7 @@ void hop_shmem_desk_close(void);
 char *hop_shmem_slot(uint32_t slot);
 /* Orders a copy between a slot of this PE and a space's part of that PE, and whether it is done; one thread at a time. */
 void hop_shmem_order(int pe, uint32_t slot, bool writes, const hop_shmem_space *space, uint64_t offset, size_t bytes);
-void hop_shmem_order_wait(int pe, uint32_t slot, const char *who);
+void hop_shmem_order_wait(int pe, uint32_t slot);
 
 /* ---- what steps take (space_profile.c) ---- */
 

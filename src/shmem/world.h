@@ -168,4 +168,18 @@ void hop_shmem_plans_destroy(struct shmem_internal_team *team);
     RESULT shmem_##NAME PARAMETERS __attribute__((weak, alias("pshmem_" #NAME)));                                      \
     RESULT pshmem_##NAME PARAMETERS
 
+/* The same on the default context and on any: `pe`, the last parameter, is then the PE of the world; behind the others'
+ * parentheses stands what is done. */
+#define HOP_SHMEM_UNPACK(...) __VA_ARGS__
+#define HOP_SHMEM_ON_BOTH(RESULT, NAME, PARAMETERS, ...)                                                               \
+    HOP_SHMEM_API(RESULT, NAME, (HOP_SHMEM_UNPACK PARAMETERS, int pe))                                                 \
+    {                                                                                                                  \
+        __VA_ARGS__;                                                                                                   \
+    }                                                                                                                  \
+    HOP_SHMEM_API(RESULT, ctx_##NAME, (shmem_ctx_t ctx, HOP_SHMEM_UNPACK PARAMETERS, int pe))                          \
+    {                                                                                                                  \
+        pe = hop_shmem_on(ctx, pe, __func__);                                                                          \
+        __VA_ARGS__;                                                                                                   \
+    }
+
 #endif

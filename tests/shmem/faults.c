@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program that goes wrong, for faults.py: faults WHAT [HOW [MICROSECONDS]]. Of what each PE does, PE 1 does the wrong. */
-#include <shmem.h>
+#include <shmemx.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -173,6 +173,19 @@ static void exhaust(void)
     CHECK(shmem_malloc(1 << 20) == first);
 }
 
+/* A word into the next PE's accelerator and back. */
+static void reach_out(void)
+{
+    const shmemx_space_config_t config = {.sheap_size = 1 << 16, .memkind = SHMEMX_MEM_ACCELERATOR, .latency = 1e-6};
+    shmemx_space_t space;
+    shmemx_space_create(config, &space);
+    CHECK(space != SHMEMX_SPACE_INVALID);
+    long *word = shmemx_space_malloc(space, sizeof *word), to = (me + 1) % pes;
+    shmem_long_p(word, me + 5, (int)to);
+    shmem_barrier_all();
+    CHECK(shmem_long_g(word, (int)to) == me + 5);
+}
+
 /* Children have their own copies, and none of them is a PE. */
 static void bear(void)
 {
@@ -298,6 +311,8 @@ int main(int argc, char **argv)
         exhaust();
     else if (strcmp(what, "bear") == 0)
         bear();
+    else if (strcmp(what, "space") == 0)
+        reach_out();
     else if (strcmp(what, "thread") == 0)
         thread();
     else if (strcmp(what, "repeat") == 0)

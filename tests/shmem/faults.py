@@ -119,6 +119,28 @@ def go_well(arguments):
     return " ".join(arguments), [] if status == 0 else [f"exit status {status}: {said}"]
 
 
+def spoil_profile():
+    """A stored profile that is cut, of something else or nonsense is told, measured again and stored whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        faults = []
+        status, said = Job("space", HOPCAST_SHMEM_PROFILES=folder).end()
+        path = glob.glob(folder + "/*.steps")[0]
+        whole = open(path).read()
+        key, head, rest = whole.split("\n", 2)
+        cases = {"": "another", key + "\nnonsense\n": "damaged", f"{key}\n{head}\n": "damaged",
+                 f"{key}\nsteps copy read\n1KiB 1us 1us\n": "damaged", f"{key}\n{head}\n{rest[:30]}": "damaged",
+                 whole.replace("read", "reed", 1): "damaged", "# other\n" + whole: "another"}
+        for text, word in cases.items():
+            with open(path, "w") as file:
+                file.write(text)
+            status, said = Job("space", HOPCAST_SHMEM_PROFILES=folder).end()
+            again = open(path).read().split("\n", 2)
+            if status != 0 or f"is {word}" not in said.replace("of another", "another") or again[:2] != [key, head]:
+                faults.append(f"{text!r}: exit status {status}: {said}")
+        status, said = Job("space", HOPCAST_SHMEM_PROFILES=folder).end()
+        return "profile", faults if status == 0 and not said else faults + [f"a whole one: {status}: {said}"]
+
+
 def die(number):
     """A PE, by itself after a while, or the launcher, by a signal."""
     draw = random.Random(f"{seed} {number}")
@@ -161,6 +183,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         tasks = [pool.submit(call_wrongly, what) for what in WRONG]
         tasks += [pool.submit(go_well, arguments) for arguments in WELL]
+        tasks.append(pool.submit(spoil_profile))
         tasks += [pool.submit(die, number) for number in range(count)]
         for task in tasks:
             what, faults = task.result()
