@@ -42,6 +42,20 @@ if(NOT HOPCAST_SANITIZE)
 endif()
 target_link_libraries(hopcast_mpi PRIVATE m ${CMAKE_DL_LIBS})
 
+# hopcast-mpi-engine: what it loads where more than counting is asked for, with the library's own objects in it, of which nothing else
+# is seen outside.
+if(HOPCAST_SHIMS)
+  file(GLOB HOPCAST_ENGINE_SOURCES CONFIGURE_DEPENDS src/mpi/engine/*.c)
+  add_library(hopcast_mpi_engine MODULE ${HOPCAST_ENGINE_SOURCES} src/mpi/device_memory.c)
+  set_target_properties(hopcast_mpi_engine PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-engine C_VISIBILITY_PRESET hidden)
+  target_include_directories(hopcast_mpi_engine PRIVATE src include)
+  target_compile_definitions(hopcast_mpi_engine PRIVATE _GNU_SOURCE)
+  target_compile_options(hopcast_mpi_engine PRIVATE -fexceptions)
+  target_link_options(hopcast_mpi_engine PRIVATE LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:-Bsymbolic)
+  target_link_libraries(hopcast_mpi_engine PRIVATE hopcast_static ${HOPCAST_LINKED} ${CMAKE_DL_LIBS})
+  list(APPEND HOPCAST_SHIMS hopcast_mpi_engine)
+endif()
+
 # Where the shims are once installed: an absolute folder, and the way there from the command's.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR} OUTPUT_VARIABLE HOPCAST_LIB_FROM_BIN)
 set_source_files_properties(src/group/launcher.c PROPERTIES COMPILE_DEFINITIONS

@@ -21,6 +21,7 @@ enum hop_mpi_kind {
     KIND_FINALIZE,
     KIND_ABORT,
     KIND_PCONTROL,
+    KIND_COMM_FREE,
     KIND_START,
     KIND_START_ALL,
     KIND_FREE,
@@ -56,6 +57,8 @@ enum hop_mpi_kind {
     CALL(4, MPI_Init_thread, INIT, "....")                                                                             \
     CALL(0, MPI_Finalize, FINALIZE, "")                                                                                \
     CALL(2, MPI_Abort, ABORT, "..")                                                                                    \
+    CALL(1, MPI_Comm_free, COMM_FREE, ".")                                                                             \
+    CALL(1, MPI_Comm_disconnect, COMM_FREE, ".")                                                                       \
     CALL(1, MPI_Pcontrol, PCONTROL, ".")                                                                               \
     HOP_MPI_POINT_TO_POINT(CALL)                                                                                       \
     HOP_MPI_COLLECTIVES(CALL)                                                                                          \

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "mpi/mpi_engine.h"
 #include "mpi/persistent.h"
 #include "mpi/traffic_file.h"
 
@@ -19,6 +20,9 @@ static struct {
     double begin_s;
     pid_t process; /* a child that it forks is another */
     char library[4096];
+    const struct hop_mpi_engine *engine; /* NULL: nobody asked for it */
+    bool takes[HOP_MPI_CALL_COUNT];      /* calls that the engine may do */
+    bool uncounted;
 } layer;
 static bool on;
 
@@ -69,23 +73,37 @@ void *hop_layer_next(const char *name)
 }
 
 /* Beside this library, in hopcast/ there, or where HOPCAST_MPI_PATH says. */
-static const struct hop_mpi_shim *load(const char *name)
+static void *load(const char *name, const char *of)
 {
     const char *forced = getenv("HOPCAST_MPI_PATH"), *slash = strrchr(own_path(), '/');
     int length = slash ? (int)(slash - own_path()) : 1;
     const char *own = slash ? own_path() : ".";
     char path[PATH_MAX + 64];
-    const struct hop_mpi_shim *(*table)(void) = NULL;
-    void *library = NULL, *symbol;
+    void *library = NULL;
     for (int way = forced && forced[0] ? 0 : 1; way < 3 && !library; way++) {
         (void)snprintf(path, sizeof path, "%.*s%s/hopcast-mpi-%s.so", way ? length : PATH_MAX, way ? own : forced,
                        way == 2 ? "/hopcast" : "", name);
         if (access(path, F_OK) == 0)
             library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
-    symbol = library ? dlsym(library, HOP_MPI_SHIM_SYMBOL) : NULL;
+    return library ? dlsym(library, of) : NULL;
+}
+
+static const struct hop_mpi_shim *load_shim(const char *name)
+{
+    const struct hop_mpi_shim *(*table)(void) = NULL;
+    void *symbol = load(name, HOP_MPI_SHIM_SYMBOL);
     memcpy(&table, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
     return table && table()->version == HOP_MPI_SHIM_VERSION ? table() : NULL;
+}
+
+static const struct hop_mpi_engine *load_engine(void)
+{
+    const struct hop_mpi_engine *(*table)(void) = NULL;
+    void *symbol = load("engine", HOP_MPI_ENGINE_SYMBOL);
+    memcpy(&table, &symbol, sizeof symbol);
+    bool fits = table && table()->version == HOP_MPI_ENGINE_VERSION && table()->calls == HOP_MPI_CALL_COUNT;
+    return fits ? table() : NULL;
 }
 
 /* ---- beginning ---- */
@@ -124,12 +142,79 @@ static const struct hop_mpi_shim *recognise(void)
             layer.library);
         return NULL;
     }
-    const struct hop_mpi_shim *mpi = load(shim);
+    const struct hop_mpi_shim *mpi = load_shim(shim);
     if (!mpi)
         say("hopcast-mpi-%s.so is missing beside it, or is another version's; the program runs without being "
             "profiled\n",
             shim);
     return mpi;
+}
+
+/* ---- the engine ---- */
+
+static char asked[HOP_MPI_ASKED_COUNT][HOP_MPI_ASKED_SIZE];
+
+static bool reads_asked(void)
+{
+    static const char *const names[] = {
+#define NAME(code, name) name,
+        HOP_MPI_ASKED_LIST(NAME)
+#undef NAME
+    };
+    bool any = false;
+    for (int i = 0; i < HOP_MPI_ASKED_COUNT; i++) {
+        const char *value = getenv(names[i]);
+        (void)snprintf(asked[i], sizeof asked[i], "%s", value ? value : "");
+        any = any || asked[i][0];
+    }
+    return any;
+}
+
+static bool says(const char *name, const char *value)
+{
+    const char *own = getenv(name);
+    return own && strcmp(own, value) == 0;
+}
+
+/* What rank 0's environment says counts for all of them. */
+static void begin_engine(void)
+{
+    struct {
+        bool uncounted, engine;
+    } wish = {says("HOPCAST_MPI_TRAFFIC", "none"), layer.rank == 0 && reads_asked()};
+    struct hop_mpi_job job = {layer.mpi, layer.rank, layer.ranks, layer.library, asked, says("HOPCAST_VERBOSE", "1")};
+    static struct hop_mpi_job kept;
+    if (layer.mpi->broadcast(&wish, sizeof wish) != 0)
+        return;
+    layer.uncounted = wish.uncounted;
+    if (!wish.engine || layer.mpi->broadcast(asked, sizeof asked) != 0)
+        return;
+    const struct hop_mpi_engine *engine = load_engine();
+    if (!layer.mpi->all_agree(engine != NULL)) {
+        say("hopcast-mpi-engine.so is missing beside it on some host, or is another version's; the program runs on %s "
+            "alone\n",
+            layer.library);
+        return;
+    }
+    kept = job;
+    engine->begin(&kept, layer.takes);
+    layer.engine = engine;
+}
+
+bool hop_layer_counts(void)
+{
+    return !layer.uncounted;
+}
+
+bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+{
+    return layer.takes[call] && layer.engine->instead(call, arguments, error);
+}
+
+void hop_layer_comm_free(uintptr_t comm)
+{
+    if (layer.engine)
+        layer.engine->comm_free(layer.mpi->comm_at(comm, 0));
 }
 
 void hop_layer_begin(void)
@@ -149,6 +234,7 @@ void hop_layer_begin(void)
     layer.mpi = mpi;
     layer.begin_s = hop_now_s();
     layer.process = getpid();
+    begin_engine();
     __atomic_store_n(&on, true, __ATOMIC_RELEASE);
 }
 
@@ -209,13 +295,17 @@ static bool turn_off(void)
 void hop_layer_end(void)
 {
     struct hop_mpi_run run = describe(NULL);
-    if (turn_off())
+    if (!turn_off())
+        return;
+    if (layer.engine)
+        layer.engine->end();
+    if (hop_layer_counts())
         hop_traffic_file_of_all(&run);
 }
 
 void hop_layer_break_off(const char *why)
 {
     struct hop_mpi_run run = describe(why);
-    if (layer.process == getpid() && turn_off())
+    if (layer.process == getpid() && turn_off() && hop_layer_counts())
         hop_traffic_file_of_one(&run);
 }

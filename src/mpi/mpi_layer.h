@@ -5,6 +5,8 @@
  *     program -> wrapped_calls.c -> the MPI
  *                     |
  *                mpi_layer.c -> decompose.c -> traffic_counts.c -> traffic_file.c
+ *                     |
+ *                 the engine, where it is asked for (mpi_engine.h)
  */
 #ifndef HOP_MPI_LAYER_H
 #define HOP_MPI_LAYER_H
@@ -19,6 +21,12 @@ void hop_layer_begin(void);
 void hop_layer_end(void);
 /* Before MPI_Abort, or without MPI_Finalize: writes what this rank has. */
 void hop_layer_break_off(const char *why);
+/* Whether calls are counted: not with HOPCAST_MPI_TRAFFIC=none. */
+bool hop_layer_counts(void);
+/* Whether the engine did the call, and with what result. */
+bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+/* Before a communicator goes, at that address. */
+void hop_layer_comm_free(uintptr_t comm);
 /* Handles are read before a call that changes them. */
 uintptr_t hop_layer_request(uintptr_t requests, int index);
 /* A call that went well: its messages, and their bytes. */

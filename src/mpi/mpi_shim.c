@@ -15,6 +15,7 @@ _Static_assert(sizeof(MPI_Comm) <= sizeof(uintptr_t) && sizeof(MPI_Request) <= s
 enum { TAG = 32767, PATIENCE_S = 300, SILENT_S = 10, PIECE = 1 << 30 };
 
 static MPI_Comm apart = MPI_COMM_NULL; /* for messages of ours */
+static void (*drop_state)(void *own_state);
 static int comm_key = MPI_KEYVAL_INVALID, window_key = MPI_KEYVAL_INVALID;
 
 /* ---- what a communicator's ranks mean ---- */
@@ -30,8 +31,11 @@ static void drop(struct hop_mpi_ranks *ranks)
 
 static int drop_of_comm(MPI_Comm comm, int key, void *value, void *extra)
 {
+    struct hop_mpi_ranks *ranks = value;
     (void)comm, (void)key, (void)extra;
-    drop(value);
+    if (ranks && ranks->own_state && drop_state)
+        drop_state(ranks->own_state);
+    drop(ranks);
     return MPI_SUCCESS;
 }
 
@@ -138,7 +142,7 @@ static struct hop_mpi_ranks *look_at(MPI_Comm comm)
 /* Two threads that meet a communicator at once: the first to come keeps its answer. */
 static volatile char lock;
 
-static const struct hop_mpi_ranks *ranks_of(uintptr_t word)
+static struct hop_mpi_ranks *ranks_of(uintptr_t word)
 {
     MPI_Comm comm = (MPI_Comm)word;
     void *known = NULL;
@@ -290,6 +294,76 @@ static int receive(int from, void *bytes, size_t size)
     return error;
 }
 
+/* ---- for the engine ---- */
+
+static uintptr_t comm_at(uintptr_t comms, int index)
+{
+    return (uintptr_t)((const MPI_Comm *)comms)[index];
+}
+
+static void dropped(void (*drop_it)(void *own_state))
+{
+    drop_state = drop_it;
+}
+
+static int broadcast_on(MPI_Comm comm, void *bytes, size_t size)
+{
+    int error = MPI_SUCCESS;
+    for (size_t at = 0; at < size && !error; at += PIECE)
+        error = PMPI_Bcast((char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE, 0, comm);
+    return error;
+}
+
+static int broadcast(void *bytes, size_t size)
+{
+    return broadcast_on(apart, bytes, size);
+}
+
+static int gather(const void *mine, size_t size, void *all)
+{
+    return PMPI_Gather(mine, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, 0, apart);
+}
+
+static bool agree_on(MPI_Comm comm, bool own)
+{
+    int mine = own, all = 0;
+    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+static bool all_agree(bool own)
+{
+    return agree_on(apart, own);
+}
+
+static int machine(void)
+{
+    MPI_Comm here = MPI_COMM_NULL;
+    int lowest = -1, rank = -1;
+    if (PMPI_Comm_rank(apart, &rank) != MPI_SUCCESS ||
+        PMPI_Comm_split_type(apart, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS)
+        return -1;
+    if (PMPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, here) != MPI_SUCCESS)
+        lowest = -1;
+    (void)PMPI_Comm_free(&here);
+    return lowest;
+}
+
+static int comm_broadcast(uintptr_t comm, void *bytes, size_t size)
+{
+    return broadcast_on((MPI_Comm)comm, bytes, size);
+}
+
+static bool comm_all_agree(uintptr_t comm, bool own)
+{
+    return agree_on((MPI_Comm)comm, own);
+}
+
+static void progress(void)
+{
+    int flag;
+    (void)PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, apart, &flag, MPI_STATUS_IGNORE);
+}
+
 __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_table(void)
 {
     static struct hop_mpi_shim table;
@@ -308,6 +382,15 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .window = ranks_of_window,
         .send = send,
         .receive = receive,
+        .comm_at = comm_at,
+        .dropped = dropped,
+        .broadcast = broadcast,
+        .gather = gather,
+        .all_agree = all_agree,
+        .machine = machine,
+        .comm_broadcast = comm_broadcast,
+        .comm_all_agree = comm_all_agree,
+        .progress = progress,
     };
     return &table;
 }

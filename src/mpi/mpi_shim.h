@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOP_MPI_SHIM_VERSION 1 /* of this table */
+#define HOP_MPI_SHIM_VERSION 2 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -25,6 +25,7 @@ struct hop_mpi_ranks {
     int *world;     /* of each; NULL: a rank is its own */
     int neighbours; /* to whom a neighbourhood collective sends */
     int *neighbour; /* their ranks in the communicator, negative: nobody */
+    void *own_state; /* what the engine keeps with it (mpi_engine.h); NULL: nothing */
 };
 
 struct hop_mpi_shim {
@@ -41,11 +42,26 @@ struct hop_mpi_shim {
     int64_t (*type_size)(uintptr_t type); /* bytes; negative: not known */
     uintptr_t (*type_at)(uintptr_t types, int index);
     uintptr_t (*request_at)(uintptr_t requests, int index);
-    const struct hop_mpi_ranks *(*ranks)(uintptr_t comm); /* NULL: not known */
+    struct hop_mpi_ranks *(*ranks)(uintptr_t comm); /* NULL: not known */
     const struct hop_mpi_ranks *(*window)(uintptr_t window);
     /* Between rank 0 and another, apart from the program's messages; 0 or an error. */
     int (*send)(const void *bytes, size_t size);
     int (*receive)(int from, void *bytes, size_t size);
+
+    /* ---- what the engine asks, apart from the program's messages; 0 or an error ---- */
+    uintptr_t (*comm_at)(uintptr_t comms, int index);
+    /* Who gets own_state when its communicator goes, on whichever rank that happens; NULL: nobody. */
+    void (*dropped)(void (*drop)(void *own_state));
+    /* Among all ranks of the job; all of them call it. */
+    int (*broadcast)(void *bytes, size_t size);              /* rank 0's */
+    int (*gather)(const void *mine, size_t size, void *all); /* to rank 0, by rank; all: looked at there only */
+    bool (*all_agree)(bool own);                             /* whether each says true */
+    /* The lowest rank of the job on this rank's machine, as MPI splits by shared memory; negative: not known. */
+    int (*machine)(void);
+    /* Among the ranks of a communicator, inside a collective call on it. */
+    int (*comm_broadcast)(uintptr_t comm, void *bytes, size_t size);
+    bool (*comm_all_agree)(uintptr_t comm, bool own);
+    void (*progress)(void); /* has the MPI get on with what it has begun */
 };
 
 #define HOP_MPI_SHIM_SYMBOL "hop_mpi_shim_table"

@@ -87,8 +87,19 @@ static void before(const struct hop_mpi_row *row, const word *a, word *request)
         hop_layer_break_off("MPI_Abort");
     else if (row->kind == KIND_PCONTROL)
         __atomic_store_n(&paused, (int)a[0] == 0, __ATOMIC_RELAXED);
+    else if (row->kind == KIND_COMM_FREE)
+        hop_layer_comm_free(a[0]);
     else if (row->kind == KIND_FREE)
         *request = hop_layer_request(a[0], 0);
+}
+
+/* By the engine where it does such calls, else by the MPI. */
+static int perform(enum hop_mpi_call call, void *address, unsigned arity, const word *a)
+{
+    int error = 0;
+    __attribute__((cleanup(leave))) int entered = 1;
+    depth += entered;
+    return hop_layer_instead(call, a, &error) ? error : do_call(address, arity, a);
 }
 
 static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *a)
@@ -98,8 +109,10 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     depth++;
     before(row, a, &request);
     depth--;
+    if (!hop_layer_counts())
+        return perform(call, address, arity, a);
     uint64_t begin_ns = hop_now_ns();
-    int error = do_inside(address, arity, a);
+    int error = perform(call, address, arity, a);
     uint64_t time_ns = hop_now_ns() - begin_ns, bytes = 0;
     if (error || !hop_layer_is_on() || __atomic_load_n(&paused, __ATOMIC_RELAXED))
         return error;

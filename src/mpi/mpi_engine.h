@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine: what the layer between a program and its MPI does beyond counting, with the whole library behind it. It is a module
+ * of its own, hopcast-mpi-engine.so, loaded at MPI_Init where rank 0's environment asks for something of it, since the
+ * layer itself is in every process of a job. It talks to the MPI by the shim alone (mpi_shim.h).
+ *
+ *     layer -> engine -> shim -> the MPI
+ */
+#ifndef HOP_MPI_ENGINE_H
+#define HOP_MPI_ENGINE_H
+
+#include "mpi/calls.h"
+#include "mpi/mpi_shim.h"
+
+#define HOP_MPI_ENGINE_VERSION 1 /* of this table */
+
+/* What rank 0's environment may ask for, in this order. */
+#define HOP_MPI_ASKED_LIST(X)                                                                                          \
+    X(ASKED_COLLECTIVES, "HOPCAST_MPI_COLLECTIVES")                                                                    \
+    X(ASKED_MAP, "HOPCAST_MAP")
+enum hop_mpi_asked {
+#define HOP_MPI_ASKED(code, name) code,
+    HOP_MPI_ASKED_LIST(HOP_MPI_ASKED)
+#undef HOP_MPI_ASKED
+        HOP_MPI_ASKED_COUNT
+};
+enum { HOP_MPI_ASKED_SIZE = 4096 };
+
+/* The job, which stays as it is until MPI_Finalize. */
+struct hop_mpi_job {
+    const struct hop_mpi_shim *mpi;
+    int rank, ranks;
+    const char *library; /* what the MPI calls itself, "MPICH Version: 4.0.2" */
+    /* By enum hop_mpi_asked what rank 0's environment says, on all ranks alike; "": nothing. */
+    const char (*asked)[HOP_MPI_ASKED_SIZE];
+    bool verbose; /* HOPCAST_VERBOSE=1, here */
+};
+
+/* No call of it prints more than what a user is to know, and none ends the program but where ranks are lost. */
+struct hop_mpi_engine {
+    int version;
+    int calls; /* HOP_MPI_CALL_COUNT of its build */
+    /* All ranks call it behind MPI_Init. takes[call]: whether `instead` is to be asked of it from now on. */
+    void (*begin)(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT]);
+    /* A call with its arguments: true if it was done, and its result. */
+    bool (*instead)(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+    void (*comm_free)(uintptr_t comm); /* before its ranks free it; collective */
+    void (*end)(void);                 /* before MPI_Finalize; all ranks call it */
+};
+
+#define HOP_MPI_ENGINE_SYMBOL "hop_mpi_engine_table"
+const struct hop_mpi_engine *hop_mpi_engine_table(void);
+
+#endif
