@@ -6,7 +6,11 @@
  *     v T     an array of counts, of types, that are sent     k U     that are received
  *     d       destination, target or root                     c w     communicator, window
  *     p       partitions                                      N       a count that is always large (MPI_Count)
- *     o       operation                                       Q       where a persistent request comes out
+ *     o       operation                                       Q q     where a persistent, another request comes out
+ *     f       source                                          g h     tag of what is sent, of what is received
+ *     W l R   a request; how many, and their array            S A     a status, an array of them
+ *     F O I   where a flag, a number, an index or several come out
+ *     C X     where a communicator, a window comes out        V       where a window stands that goes
  *     .       not looked at
  *
  * Of a call whose name ends in _c, all counts are large: BOTH makes it of the same row. What only waits, receives or
@@ -25,6 +29,15 @@ enum hop_mpi_kind {
     KIND_START,
     KIND_START_ALL,
     KIND_FREE,
+    KIND_RECEIVE,
+    KIND_PROBE,  /* looks for a message */
+    KIND_MPROBE, /* takes it, too */
+    KIND_COMPLETE,
+    KIND_BARRIER,
+    KIND_COMM,   /* makes a communicator */
+    KIND_WINDOW, /* makes a window, or frees it */
+    KIND_FENCE,
+    KIND_SYNC, /* ends what this rank began on a window */
     KIND_POINT,
     KIND_BCAST,
     KIND_GATHER, /* and reduce: everybody's to the root */
@@ -48,7 +61,7 @@ enum hop_mpi_kind {
 /* A collective: blocking, nonblocking, persistent (of MPI 4, and as Open MPI 4 has it), with one and two more arguments. */
 #define HOP_MPI_COLLECTIVE(CALL, arity, more, most, name, iname, kind, roles)                                          \
     HOP_MPI_BOTH(CALL, arity, MPI_##name, kind, roles)                                                                 \
-    HOP_MPI_BOTH(CALL, more, MPI_##iname, kind, roles ".")                                                             \
+    HOP_MPI_BOTH(CALL, more, MPI_##iname, kind, roles "q")                                                             \
     HOP_MPI_BOTH(CALL, most, MPI_##name##_init, kind, roles ".Q")                                                      \
     CALL(most, MPIX_##name##_init, kind, roles ".Q")
 
@@ -62,56 +75,59 @@ enum hop_mpi_kind {
     CALL(1, MPI_Pcontrol, PCONTROL, ".")                                                                               \
     HOP_MPI_POINT_TO_POINT(CALL)                                                                                       \
     HOP_MPI_COLLECTIVES(CALL)                                                                                          \
+    HOP_MPI_MAKERS(CALL)                                                                                               \
     HOP_MPI_ONE_SIDED(CALL)                                                                                            \
     HOP_MPI_FILES(CALL)
 
 #define HOP_MPI_POINT_TO_POINT(CALL)                                                                                   \
-    HOP_MPI_BOTH(CALL, 6, MPI_Send, POINT, "sntd.c")                                                                   \
-    HOP_MPI_BOTH(CALL, 6, MPI_Bsend, POINT, "sntd.c")                                                                  \
-    HOP_MPI_BOTH(CALL, 6, MPI_Ssend, POINT, "sntd.c")                                                                  \
-    HOP_MPI_BOTH(CALL, 6, MPI_Rsend, POINT, "sntd.c")                                                                  \
-    HOP_MPI_BOTH(CALL, 7, MPI_Isend, POINT, "sntd.c.")                                                                 \
-    HOP_MPI_BOTH(CALL, 7, MPI_Ibsend, POINT, "sntd.c.")                                                                \
-    HOP_MPI_BOTH(CALL, 7, MPI_Issend, POINT, "sntd.c.")                                                                \
-    HOP_MPI_BOTH(CALL, 7, MPI_Irsend, POINT, "sntd.c.")                                                                \
-    HOP_MPI_BOTH(CALL, 7, MPI_Send_init, POINT, "sntd.cQ")                                                             \
-    HOP_MPI_BOTH(CALL, 7, MPI_Bsend_init, POINT, "sntd.cQ")                                                            \
-    HOP_MPI_BOTH(CALL, 7, MPI_Ssend_init, POINT, "sntd.cQ")                                                            \
-    HOP_MPI_BOTH(CALL, 7, MPI_Rsend_init, POINT, "sntd.cQ")                                                            \
-    HOP_MPI_BOTH(CALL, 12, MPI_Sendrecv, POINT, "sntd.rmu..c.")                                                        \
-    HOP_MPI_BOTH(CALL, 9, MPI_Sendrecv_replace, POINT, "sntd...c.")                                                    \
-    HOP_MPI_BOTH(CALL, 12, MPI_Isendrecv, POINT, "sntd.rmu..c.")                                                       \
-    HOP_MPI_BOTH(CALL, 9, MPI_Isendrecv_replace, POINT, "sntd...c.")                                                   \
-    CALL(9, MPI_Psend_init, POINT, "spNtd.c.Q")                                                                        \
-    CALL(9, MPI_Precv_init, TIMED, ".........")                                                                        \
+    HOP_MPI_BOTH(CALL, 6, MPI_Send, POINT, "sntdgc")                                                                   \
+    HOP_MPI_BOTH(CALL, 6, MPI_Bsend, POINT, "sntdgc")                                                                  \
+    HOP_MPI_BOTH(CALL, 6, MPI_Ssend, POINT, "sntdgc")                                                                  \
+    HOP_MPI_BOTH(CALL, 6, MPI_Rsend, POINT, "sntdgc")                                                                  \
+    HOP_MPI_BOTH(CALL, 7, MPI_Isend, POINT, "sntdgcq")                                                                 \
+    HOP_MPI_BOTH(CALL, 7, MPI_Ibsend, POINT, "sntdgcq")                                                                \
+    HOP_MPI_BOTH(CALL, 7, MPI_Issend, POINT, "sntdgcq")                                                                \
+    HOP_MPI_BOTH(CALL, 7, MPI_Irsend, POINT, "sntdgcq")                                                                \
+    HOP_MPI_BOTH(CALL, 7, MPI_Send_init, POINT, "sntdgcQ")                                                             \
+    HOP_MPI_BOTH(CALL, 7, MPI_Bsend_init, POINT, "sntdgcQ")                                                            \
+    HOP_MPI_BOTH(CALL, 7, MPI_Ssend_init, POINT, "sntdgcQ")                                                            \
+    HOP_MPI_BOTH(CALL, 7, MPI_Rsend_init, POINT, "sntdgcQ")                                                            \
+    HOP_MPI_BOTH(CALL, 12, MPI_Sendrecv, POINT, "sntdgrmufhcS")                                                        \
+    HOP_MPI_BOTH(CALL, 9, MPI_Sendrecv_replace, POINT, "sntdgfhcS")                                                    \
+    HOP_MPI_BOTH(CALL, 12, MPI_Isendrecv, POINT, "sntdgrmufhcq")                                                       \
+    HOP_MPI_BOTH(CALL, 9, MPI_Isendrecv_replace, POINT, "sntdgfhcq")                                                   \
+    CALL(9, MPI_Psend_init, POINT, "spNtdgc.Q")                                                                        \
+    CALL(9, MPI_Precv_init, RECEIVE, "rpNufhc.Q")                                                                      \
     CALL(2, MPI_Pready, TIMED, "..")                                                                                   \
     CALL(3, MPI_Pready_range, TIMED, "...")                                                                            \
     CALL(3, MPI_Pready_list, TIMED, "...")                                                                             \
     CALL(3, MPI_Parrived, TIMED, "...")                                                                                \
-    HOP_MPI_BOTH(CALL, 7, MPI_Recv, TIMED, ".......")                                                                  \
-    HOP_MPI_BOTH(CALL, 7, MPI_Irecv, TIMED, ".......")                                                                 \
-    HOP_MPI_BOTH(CALL, 7, MPI_Recv_init, TIMED, ".......")                                                             \
+    HOP_MPI_BOTH(CALL, 7, MPI_Recv, RECEIVE, "rmufhcS")                                                                \
+    HOP_MPI_BOTH(CALL, 7, MPI_Irecv, RECEIVE, "rmufhcq")                                                               \
+    HOP_MPI_BOTH(CALL, 7, MPI_Recv_init, RECEIVE, "rmufhcQ")                                                           \
     HOP_MPI_BOTH(CALL, 5, MPI_Mrecv, TIMED, ".....")                                                                   \
     HOP_MPI_BOTH(CALL, 5, MPI_Imrecv, TIMED, ".....")                                                                  \
-    CALL(4, MPI_Probe, TIMED, "....")                                                                                  \
-    CALL(5, MPI_Iprobe, TIMED, ".....")                                                                                \
-    CALL(5, MPI_Mprobe, TIMED, ".....")                                                                                \
-    CALL(6, MPI_Improbe, TIMED, "......")                                                                              \
-    CALL(2, MPI_Wait, TIMED, "..")                                                                                     \
-    CALL(3, MPI_Waitall, TIMED, "...")                                                                                 \
-    CALL(4, MPI_Waitany, TIMED, "....")                                                                                \
-    CALL(5, MPI_Waitsome, TIMED, ".....")                                                                              \
-    CALL(3, MPI_Test, TIMED, "...")                                                                                    \
-    CALL(4, MPI_Testall, TIMED, "....")                                                                                \
-    CALL(5, MPI_Testany, TIMED, ".....")                                                                               \
-    CALL(5, MPI_Testsome, TIMED, ".....")                                                                              \
+    CALL(4, MPI_Probe, PROBE, "fhcS")                                                                                  \
+    CALL(5, MPI_Iprobe, PROBE, "fhcFS")                                                                                \
+    CALL(5, MPI_Mprobe, MPROBE, "fhc.S")                                                                               \
+    CALL(6, MPI_Improbe, MPROBE, "fhcF.S")                                                                             \
+    CALL(2, MPI_Wait, COMPLETE, "WS")                                                                                  \
+    CALL(3, MPI_Waitall, COMPLETE, "lRA")                                                                              \
+    CALL(4, MPI_Waitany, COMPLETE, "lRIS")                                                                             \
+    CALL(5, MPI_Waitsome, COMPLETE, "lROIA")                                                                           \
+    CALL(3, MPI_Test, COMPLETE, "WFS")                                                                                 \
+    CALL(4, MPI_Testall, COMPLETE, "lRFA")                                                                             \
+    CALL(5, MPI_Testany, COMPLETE, "lRIFS")                                                                            \
+    CALL(5, MPI_Testsome, COMPLETE, "lROIA")                                                                           \
     CALL(1, MPI_Start, START, ".")                                                                                     \
     CALL(2, MPI_Startall, START_ALL, "..")                                                                             \
     CALL(1, MPI_Request_free, FREE, ".")
 
 #define HOP_MPI_COLLECTIVES(CALL)                                                                                      \
-    CALL(1, MPI_Barrier, TIMED, ".")                                                                                   \
-    CALL(2, MPI_Ibarrier, TIMED, "..")                                                                                 \
+    CALL(1, MPI_Barrier, BARRIER, "c")                                                                                 \
+    CALL(2, MPI_Ibarrier, BARRIER, "cq")                                                                               \
+    CALL(3, MPI_Barrier_init, BARRIER, "c.Q")                                                                          \
+    CALL(3, MPIX_Barrier_init, BARRIER, "c.Q")                                                                         \
     HOP_MPI_COLLECTIVE(CALL, 5, 6, 7, Bcast, Ibcast, BCAST, "sntdc")                                                   \
     HOP_MPI_COLLECTIVE(CALL, 8, 9, 10, Gather, Igather, GATHER, "sntrmudc")                                            \
     HOP_MPI_COLLECTIVE(CALL, 9, 10, 11, Gatherv, Igatherv, GATHER, "sntrk.udc")                                        \
@@ -134,31 +150,52 @@ enum hop_mpi_kind {
     HOP_MPI_COLLECTIVE(CALL, 9, 10, 11, Neighbor_alltoallv, Ineighbor_alltoallv, NEIGHBOUR_ALLTOALL, "sv.trk.uc")      \
     HOP_MPI_COLLECTIVE(CALL, 9, 10, 11, Neighbor_alltoallw, Ineighbor_alltoallw, NEIGHBOUR_ALLTOALL, "sv.Trk.Uc")
 
+/* What makes communicators and windows moves nothing of the program's, but waits for all of their ranks. */
+#define HOP_MPI_MAKERS(CALL)                                                                                           \
+    CALL(2, MPI_Comm_dup, COMM, "cC")                                                                                  \
+    CALL(3, MPI_Comm_dup_with_info, COMM, "c.C")                                                                       \
+    CALL(3, MPI_Comm_create, COMM, "c.C")                                                                              \
+    CALL(4, MPI_Comm_create_group, COMM, "c..C")                                                                       \
+    CALL(4, MPI_Comm_split, COMM, "c..C")                                                                              \
+    CALL(5, MPI_Comm_split_type, COMM, "c...C")                                                                        \
+    CALL(6, MPI_Cart_create, COMM, "c....C")                                                                           \
+    CALL(3, MPI_Cart_sub, COMM, "c.C")                                                                                 \
+    CALL(6, MPI_Graph_create, COMM, "c....C")                                                                          \
+    CALL(9, MPI_Dist_graph_create, COMM, "c.......C")                                                                  \
+    CALL(10, MPI_Dist_graph_create_adjacent, COMM, "c........C")                                                       \
+    CALL(6, MPI_Intercomm_create, COMM, "c....C")                                                                      \
+    CALL(3, MPI_Intercomm_merge, COMM, "c.C")                                                                          \
+    HOP_MPI_BOTH(CALL, 6, MPI_Win_create, WINDOW, "....cX")                                                            \
+    HOP_MPI_BOTH(CALL, 6, MPI_Win_allocate, WINDOW, "...c.X")                                                          \
+    HOP_MPI_BOTH(CALL, 6, MPI_Win_allocate_shared, WINDOW, "...c.X")                                                   \
+    CALL(3, MPI_Win_create_dynamic, WINDOW, ".cX")                                                                     \
+    CALL(1, MPI_Win_free, WINDOW, "V")
+
 #define HOP_MPI_ONE_SIDED(CALL)                                                                                        \
     HOP_MPI_BOTH(CALL, 8, MPI_Put, PUT, "sntd...w")                                                                    \
-    HOP_MPI_BOTH(CALL, 9, MPI_Rput, PUT, "sntd...w.")                                                                  \
+    HOP_MPI_BOTH(CALL, 9, MPI_Rput, PUT, "sntd...wq")                                                                  \
     HOP_MPI_BOTH(CALL, 9, MPI_Accumulate, PUT, "sntd....w")                                                            \
-    HOP_MPI_BOTH(CALL, 10, MPI_Raccumulate, PUT, "sntd....w.")                                                         \
+    HOP_MPI_BOTH(CALL, 10, MPI_Raccumulate, PUT, "sntd....wq")                                                         \
     HOP_MPI_BOTH(CALL, 8, MPI_Get, GET, "sntd...w")                                                                    \
-    HOP_MPI_BOTH(CALL, 9, MPI_Rget, GET, "sntd...w.")                                                                  \
+    HOP_MPI_BOTH(CALL, 9, MPI_Rget, GET, "sntd...wq")                                                                  \
     HOP_MPI_BOTH(CALL, 12, MPI_Get_accumulate, FETCH, "sntrmud...ow")                                                  \
-    HOP_MPI_BOTH(CALL, 13, MPI_Rget_accumulate, FETCH, "sntrmud...ow.")                                                \
+    HOP_MPI_BOTH(CALL, 13, MPI_Rget_accumulate, FETCH, "sntrmud...owq")                                                \
     CALL(7, MPI_Fetch_and_op, FETCH, "srtd.ow")                                                                        \
     CALL(7, MPI_Compare_and_swap, SWAP, "s.rtd.w")                                                                     \
-    CALL(2, MPI_Win_fence, TIMED, "..")                                                                                \
+    CALL(2, MPI_Win_fence, FENCE, ".w")                                                                                \
     CALL(3, MPI_Win_start, TIMED, "...")                                                                               \
-    CALL(1, MPI_Win_complete, TIMED, ".")                                                                              \
+    CALL(1, MPI_Win_complete, SYNC, "w")                                                                               \
     CALL(3, MPI_Win_post, TIMED, "...")                                                                                \
     CALL(1, MPI_Win_wait, TIMED, ".")                                                                                  \
     CALL(2, MPI_Win_test, TIMED, "..")                                                                                 \
     CALL(4, MPI_Win_lock, TIMED, "....")                                                                               \
-    CALL(2, MPI_Win_unlock, TIMED, "..")                                                                               \
+    CALL(2, MPI_Win_unlock, SYNC, "dw")                                                                                \
     CALL(2, MPI_Win_lock_all, TIMED, "..")                                                                             \
-    CALL(1, MPI_Win_unlock_all, TIMED, ".")                                                                            \
-    CALL(2, MPI_Win_flush, TIMED, "..")                                                                                \
-    CALL(1, MPI_Win_flush_all, TIMED, ".")                                                                             \
-    CALL(2, MPI_Win_flush_local, TIMED, "..")                                                                          \
-    CALL(1, MPI_Win_flush_local_all, TIMED, ".")
+    CALL(1, MPI_Win_unlock_all, SYNC, "w")                                                                             \
+    CALL(2, MPI_Win_flush, SYNC, "dw")                                                                                 \
+    CALL(1, MPI_Win_flush_all, SYNC, "w")                                                                              \
+    CALL(2, MPI_Win_flush_local, SYNC, "dw")                                                                           \
+    CALL(1, MPI_Win_flush_local_all, SYNC, "w")
 
 /* Files move no bytes between ranks. An MPI may do them by messages of its own, which do not count: they come from inside
  * a call that is wrapped. */

@@ -14,10 +14,13 @@ import tempfile
 # Not data between ranks: packing, and what describes or makes objects.
 OTHERS = re.compile(r"P?MPI_(Pack|Unpack|Reduce_local|Type_|Register|Sizeof|Status_|Win_create|Get_count|Get_elements|Op_)")
 ROLES = {"s": r"void \*|void\*", "r": r"void \*|void\*", "n": r"^(int|MPI_Count)\b[^*\[]*$", "m": r"^(int|MPI_Count)\b[^*\[]*$",
-         "N": r"^MPI_Count\b[^*\[]*$", "p": r"^int\b[^*\[]*$", "d": r"^int (dest|root|target_rank)$", "t": r"^MPI_Datatype\b[^*\[]*$",
+         "N": r"^MPI_Count\b[^*\[]*$", "p": r"^int\b[^*\[]*$", "d": r"^int (dest|root|target_rank|rank)$", "t": r"^MPI_Datatype\b[^*\[]*$",
          "u": r"^MPI_Datatype\b[^*\[]*$", "v": r"^(const )?(int|MPI_Count)\b.*[*\[]", "k": r"^(const )?(int|MPI_Count)\b.*[*\[]",
          "T": r"MPI_Datatype\b.*[*\[]", "U": r"MPI_Datatype\b.*[*\[]", "c": r"^MPI_Comm\b", "w": r"^MPI_Win\b", "o": r"^MPI_Op\b",
-         "Q": r"^MPI_Request ?\*", ".": r""}
+         "Q": r"^MPI_Request ?\*", "q": r"^MPI_Request ?\*", "W": r"^MPI_Request ?\*", "R": r"^MPI_Request .*\[", "l": r"^int (in)?count$",
+         "f": r"^int (source|dest)$", "g": r"^int (send)?tag$", "h": r"^int (recv)?tag$", "S": r"^MPI_Status ?\*", "A": r"^MPI_Status .*[*\[]",
+         "F": r"^int ?\* ?(flag|completed)$", "O": r"^int ?\* ?outcount$", "I": r"^int ?(\* ?ind(ex|x)|.*ind.*\[\])$",
+         "C": r"^MPI_Comm ?\*", "X": r"^MPI_Win ?\*|^void ?\* ?win", "V": r"^MPI_Win ?\*", ".": r""}
 
 
 def table(source, compiler):
