@@ -88,9 +88,11 @@ static enum hop_status look_at_server(struct hop_emulation *e, struct hop_diag *
     case HOP_EMULATION_RUNS:
         break;
     }
-    if (server && !hop_process_lives(server, atomic_load(&e->server_started)))
-        return hop_fail(diag, HOP_ERR_IO, "process %ld, which emulated the links, is gone", server);
-    return HOP_OK;
+    if (!server || hop_process_lives(server, atomic_load(&e->server_started)))
+        return HOP_OK;
+    if (atomic_load(&e->ending) != HOP_EMULATION_RUNS) /* it ended because of that, after the look above */
+        return look_at_server(e, diag);
+    return hop_fail(diag, HOP_ERR_IO, "process %ld, which emulated the links, is gone", server);
 }
 
 static uint64_t owner_word(enum hop_emulated_copy_state state)
