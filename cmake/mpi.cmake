@@ -26,6 +26,13 @@ foreach(pair "openmpi=Open MPI" "mpich=MPICH")
   endif()
 endforeach()
 
+# The same for the standard ABI of MPI 5, whose header is known whether or not there is such an MPI.
+add_library(hopcast_mpi_standard MODULE src/mpi/mpi_shim.c)
+set_target_properties(hopcast_mpi_standard PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-standard C_VISIBILITY_PRESET hidden)
+target_include_directories(hopcast_mpi_standard PRIVATE src)
+target_compile_definitions(hopcast_mpi_standard PRIVATE _GNU_SOURCE HOP_MPI_STANDARD_ABI)
+list(APPEND HOPCAST_SHIMS hopcast_mpi_standard)
+
 # libhopcast_mpi: what is preloaded before a program with MPI. It is in every process of the job, shells and launchers too,
 # and so needs the C library alone.
 file(GLOB HOPCAST_MPI_SOURCES CONFIGURE_DEPENDS src/mpi/*.c)

@@ -5,7 +5,7 @@
  *     s n t   buffer, count and type of what is sent          r m u   of what is received
  *     v T     an array of counts, of types, that are sent     k U     that are received
  *     d       destination, target or root                     c w     communicator, window
- *     p       partitions                                      N       a count that is always large (MPI_Count)
+ *     p       partitions                                      N       a count that is always large (MPI_Count; later an int)
  *     o       operation                                       Q q     where a persistent, another request comes out
  *     f       source                                          g h     tag of what is sent, of what is received
  *     W l R   a request; how many, and their array            S A     a status, an array of them
@@ -96,8 +96,8 @@ enum hop_mpi_kind {
     HOP_MPI_BOTH(CALL, 9, MPI_Sendrecv_replace, POINT, "sntdgfhcS")                                                    \
     HOP_MPI_BOTH(CALL, 12, MPI_Isendrecv, POINT, "sntdgrmufhcq")                                                       \
     HOP_MPI_BOTH(CALL, 9, MPI_Isendrecv_replace, POINT, "sntdgfhcq")                                                   \
-    CALL(9, MPI_Psend_init, POINT, "spNtdgc.Q")                                                                        \
-    CALL(9, MPI_Precv_init, RECEIVE, "rpNufhc.Q")                                                                      \
+    HOP_MPI_BOTH(CALL, 9, MPI_Psend_init, POINT, "spNtdgc.Q")                                                          \
+    HOP_MPI_BOTH(CALL, 9, MPI_Precv_init, RECEIVE, "rpNufhc.Q")                                                        \
     CALL(2, MPI_Pready, TIMED, "..")                                                                                   \
     CALL(3, MPI_Pready_range, TIMED, "...")                                                                            \
     CALL(3, MPI_Pready_list, TIMED, "...")                                                                             \

@@ -19,7 +19,7 @@ static struct {
     int rank, ranks;
     double begin_s;
     pid_t process; /* a child that it forks is another */
-    char library[4096];
+    char library[8192]; /* as the standard ABI wants it */
     const struct hop_mpi_engine *engine; /* NULL: nobody asked for it */
     bool takes[HOP_MPI_CALL_COUNT];      /* calls that the engine may do */
     bool uncounted;
@@ -121,6 +121,16 @@ static void say(const char *format, const char *what)
     (void)fprintf(stderr, format, what);
 }
 
+/* The standard ABI of MPI 5: an MPI that has it only beside one of its own says -1 in the library of its own. */
+static bool keeps_to_standard(void)
+{
+    int (*version)(int *major, int *minor) = NULL;
+    int major = -1, minor = -1;
+    void *symbol = hop_layer_next("PMPI_Abi_get_version");
+    memcpy(&version, &symbol, sizeof symbol);
+    return version && version(&major, &minor) == 0 && major == 1;
+}
+
 static const struct hop_mpi_shim *recognise(void)
 {
     int (*version)(char *text, int *length) = NULL;
@@ -130,7 +140,7 @@ static const struct hop_mpi_shim *recognise(void)
     if (!version || sizeof layer.library < 2 || version(layer.library, &length) != 0)
         (void)snprintf(layer.library, sizeof layer.library, "an MPI that does not say which");
     layer.library[sizeof layer.library - 1] = '\0';
-    const char *shim = NULL;
+    const char *shim = keeps_to_standard() ? "standard" : NULL;
     for (size_t i = 0; i < HOP_COUNT(known) && !shim; i++)
         shim = strncmp(layer.library, known[i].begins, strlen(known[i].begins)) == 0 ? known[i].shim : NULL;
     layer.library[strcspn(layer.library, "\n,")] = '\0';
@@ -138,7 +148,8 @@ static const struct hop_mpi_shim *recognise(void)
     if (tab)
         *tab = ' ';
     if (!shim) {
-        say("%s is not known here (Open MPI 4 and MPICH 4 are); the program runs without being profiled\n",
+        say("%s is not known here (Open MPI 4, MPICH 4 and the standard ABI of MPI 5 are); the program runs without "
+            "being profiled\n",
             layer.library);
         return NULL;
     }

@@ -2,7 +2,11 @@
 /* The table over one MPI; compiled once against each. What is known of a communicator is an attribute of it. */
 #include "mpi/mpi_shim.h"
 
+#ifdef HOP_MPI_STANDARD_ABI
+#include "mpi/mpi_abi.h"
+#else
 #include <mpi.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

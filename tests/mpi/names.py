@@ -4,7 +4,7 @@
 
 Every function of an mpi.h that takes a buffer and a type, and moves data by a communicator, window, file or message, is in
 the table; and each call of the table that the header has takes as many arguments as there, with counts, types and so on
-where its roles say."""
+where its roles say. A header of the standard ABI says the same as src/mpi/mpi_abi.h, too."""
 import os
 import re
 import subprocess
@@ -14,7 +14,7 @@ import tempfile
 # Not data between ranks: packing, and what describes or makes objects.
 OTHERS = re.compile(r"P?MPI_(Pack|Unpack|Reduce_local|Type_|Register|Sizeof|Status_|Win_create|Get_count|Get_elements|Op_)")
 ROLES = {"s": r"void \*|void\*", "r": r"void \*|void\*", "n": r"^(int|MPI_Count)\b[^*\[]*$", "m": r"^(int|MPI_Count)\b[^*\[]*$",
-         "N": r"^MPI_Count\b[^*\[]*$", "p": r"^int\b[^*\[]*$", "d": r"^int (dest|root|target_rank|rank)$", "t": r"^MPI_Datatype\b[^*\[]*$",
+         "N": r"^(int|MPI_Count)\b[^*\[]*$", "p": r"^int\b[^*\[]*$", "d": r"^int (dest|root|target_rank|rank)$", "t": r"^MPI_Datatype\b[^*\[]*$",
          "u": r"^MPI_Datatype\b[^*\[]*$", "v": r"^(const )?(int|MPI_Count)\b.*[*\[]", "k": r"^(const )?(int|MPI_Count)\b.*[*\[]",
          "T": r"MPI_Datatype\b.*[*\[]", "U": r"MPI_Datatype\b.*[*\[]", "c": r"^MPI_Comm\b", "w": r"^MPI_Win\b", "o": r"^MPI_Op\b",
          "Q": r"^MPI_Request ?\*", "q": r"^MPI_Request ?\*", "W": r"^MPI_Request ?\*", "R": r"^MPI_Request .*\[", "l": r"^int (in)?count$",
@@ -59,11 +59,38 @@ def moves(name, parameters):
         re.search(r"\bMPI_(Comm|Win|File|Message)\b", types)
 
 
+def standard(source, compiler, header):
+    """Where src/mpi/mpi_abi.h and a header of the standard ABI differ: constants, types and prototypes."""
+    with open(os.path.join(source, "src", "mpi", "mpi_abi.h")) as file:
+        own = file.read()
+    names = re.findall(r"^#define (MPI_\w+) ", own, flags=re.M)
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        values = []
+        for include in (header, os.path.join(source, "src", "mpi", "mpi_abi.h")):
+            path = os.path.join(folder, "values.c")
+            with open(path, "w") as file:
+                file.write(f'#include "{include}"\n#include <stdio.h>\nint main(void) {{\n' + "".join(
+                    f'printf("%ld\\n", (long){name});\n' for name in names) + 'printf("%zu\\n", sizeof(MPI_Status)); }\n')
+            subprocess.run([compiler, path, "-o", path[:-2]], check=True)
+            values.append(subprocess.run([path[:-2]], capture_output=True, text=True, check=True).stdout.split())
+        wrong += [f"{name} is {theirs}, not {ours}" for name, theirs, ours in zip(names + ["size of a status"], *values) if theirs != ours]
+        both = os.path.join(folder, "both.c")
+        with open(both, "w") as file:
+            file.write(f'#include "{header}"\n' + re.sub(r"#define MPI_.*|typedef [^;{]*;|typedef struct {[^}]*}[^;]*;", "", own))
+        told = subprocess.run([compiler, "-fsyntax-only", both], capture_output=True, text=True)
+        wrong += [line for line in told.stderr.splitlines() if "error" in line]
+    return wrong
+
+
 def main():
-    source, compiler, headers, wrong = sys.argv[1], sys.argv[2], sys.argv[3:], []
+    source, compiler, headers, wrong = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:], []
     roles = table(source, compiler)
     for header in headers:
         there = functions(header)
+        with open(header, errors="replace") as file:
+            if "MPI_ABI_VERSION" in file.read():
+                wrong += standard(source, compiler, header)
         moving = [name for name, parameters in there.items() if moves(name, parameters)]
         wrong += [f"{header} has {name}, which is not wrapped" for name in moving if name not in roles]
         if len(moving) < 100:
