@@ -73,8 +73,17 @@ static void write_placement(const struct map_request *request, const struct hop_
         hop_buffer_printf(&text, "# %s %s\n", hop_map_metric_at(result->metric)->name, value);
     else
         hop_buffer_printf(&text, "# %s\n", request->remark);
-    for (uint32_t r = 0; r < result->ranks; r++)
-        hop_buffer_printf(&text, "%u %s\n", r, hop_placement_device(result->placement, r));
+    for (uint32_t r = 0; r < result->ranks; r++) {
+        const struct hop_seat *seat = &result->seats[r];
+        hop_buffer_printf(&text, "%u %s", r, hop_placement_device(result->placement, r));
+        if (seat->bus_id)
+            hop_buffer_printf(&text, " bus=%s", seat->bus_id);
+        if (seat->nic)
+            hop_buffer_printf(&text, " nic=%s", seat->nic);
+        if (seat->processor != HOP_NONE)
+            hop_buffer_printf(&text, " cpu=%u", seat->processor);
+        hop_buffer_puts(&text, "\n");
+    }
     tool_write_text(request->output, hop_buffer_take(&text));
 }
 

@@ -101,6 +101,9 @@ struct hop_seat {
     uint32_t package;      /* of the core, logical; HOP_NONE */
     uint32_t in_package;   /* logical number of the core in its package; HOP_NONE */
     uint32_t processor;    /* the operating system's number of the core's first processing unit; HOP_NONE */
+    const char *bus_id;    /* of the GPU; NULL: not known, or a NIC */
+    const char *nic;       /* that is the GPU's among several of its node, or the NIC where it sits: its bus id, else
+                            * its name there ("mlx5_0"); NULL: not known */
 };
 
 struct hop_map_node {

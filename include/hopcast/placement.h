@@ -7,7 +7,10 @@
  * has a line a rank, comments after '#':
  *
  *     0 node0.gpu0
- *     1 node0.gpu1
+ *     1 node0.gpu1 bus=0000:4e:00.0 nic=0000:4b:00.0 cpu=12
+ *
+ * Behind the device it may say where that is on the machine: the GPU's PCI address, the NIC by its PCI address or its
+ * name, a processor by the operating system's number. libhopcast_mpi.so goes by these (docs/mpi.md).
  */
 #ifndef HOPCAST_PLACEMENT_H
 #define HOPCAST_PLACEMENT_H
@@ -19,6 +22,14 @@ extern "C" {
 #endif
 
 struct hop_placement;
+
+/* Where a rank is. */
+struct hop_rank_place {
+    const char *device; /* its name in the topology */
+    const char *bus_id; /* NULL: the file does not say it */
+    const char *nic;    /* a PCI address or a name; NULL */
+    uint32_t cpu;       /* HOP_NONE */
+};
 
 enum hop_placement_order {
     HOP_PLACEMENT_PACKED, /* the devices of node0 first, then those of node1, ... */
@@ -42,6 +53,8 @@ HOP_API void hop_placement_destroy(struct hop_placement *placement); /* NULL is 
 HOP_API uint32_t hop_placement_count(const struct hop_placement *placement);
 /* The device of a rank below the count. */
 HOP_API const char *hop_placement_device(const struct hop_placement *placement, uint32_t rank);
+/* The same with what else the file says of it. */
+HOP_API const struct hop_rank_place *hop_placement_at(const struct hop_placement *placement, uint32_t rank);
 
 /* Whether the devices of the ranks below `ranks` are the topology's; the diagnostic names the line of the file. */
 HOP_API enum hop_status hop_placement_check(const struct hop_placement *placement, const struct hop_topology *topology,

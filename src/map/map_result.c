@@ -3,6 +3,9 @@
 #include "map/map.h"
 
 #include "base/clock.h"
+#include "base/numa.h"
+#include "schedule/schedule.h"
+#include "topology/route.h"
 
 const char *hop_map_solver_name(enum hop_map_solver solver)
 {
@@ -32,6 +35,37 @@ static bool name_placement(struct hop_map_work *work, struct hop_map_result *res
     return fine;
 }
 
+/* NULL: it has none, or that of a fabric. */
+static const char *pci_id(const struct hop_node *node)
+{
+    return node->bus_id && hop_pci_address(node->bus_id) != UINT64_MAX ? node->bus_id : NULL;
+}
+
+/* The bus id, else a label that is a name ("mlx5_0") and no description. */
+static const char *nic_name(const struct hop_node *nic)
+{
+    return pci_id(nic) ? pci_id(nic) : nic->label && hop_placement_is_nic(nic->label) ? nic->label : NULL;
+}
+
+/* The strings stay the topology's until they are copied. */
+static void seat_buses(struct hop_map_work *work, struct hop_map_made *made, struct hop_seat *seats)
+{
+    const struct hop_topology *t = work->topology;
+    uint32_t *nics = hop_arena_alloc(&work->arena, ((size_t)hop_topology_node_count(t) + 1) * sizeof *nics);
+    work->arena.failed |= nics && !hop_own_nics(t, nics);
+    for (uint32_t r = 0; r < work->ranks && !work->arena.failed && !made->arena.failed; r++) {
+        const struct hop_node *device = hop_topology_node(t, seats[r].device);
+        bool gpu = device->kind == HOP_NODE_GPU;
+        uint32_t own = gpu ? nics[seats[r].device] : seats[r].device;
+        const char *bus = gpu ? pci_id(device) : NULL;
+        const char *nic = own == HOP_NONE ? NULL : nic_name(hop_topology_node(t, own));
+        if (bus)
+            seats[r].bus_id = hop_arena_string(&made->arena, bus, strlen(bus));
+        if (nic)
+            seats[r].nic = hop_arena_string(&made->arena, nic, strlen(nic));
+    }
+}
+
 static bool seat_ranks(struct hop_map_work *work, struct hop_map_made *made)
 {
     const struct hop_map_places *p = &work->places;
@@ -58,11 +92,12 @@ static bool seat_ranks(struct hop_map_work *work, struct hop_map_made *made)
                                      .processor = HOP_NONE};
         devices[r] = p->device[work->before[r]];
     }
+    seat_buses(work, made, seats);
     made->result.before_devices = devices;
     made->result.seats = seats;
     made->result.nodes = nodes;
     made->result.node_count = p->node_count;
-    return hop_map_got(work, &made->arena) &&
+    return hop_map_got(work, &made->arena) && hop_map_got(work, &work->arena) &&
            (!work->options->cores || !(work->options->phases & HOP_MAP_CORES) || hop_map_cores(work, seats));
 }
 

@@ -32,6 +32,10 @@ static void put_seat(struct hop_buffer *out, const struct hop_topology *topology
     put_index(out, "package", seat->package);
     put_index(out, "core_in_package", seat->in_package);
     put_index(out, "processor", seat->processor);
+    if (seat->bus_id)
+        hop_json_put(out, "bus_id:%s", seat->bus_id);
+    if (seat->nic)
+        hop_json_put(out, "nic:%s", seat->nic);
     hop_json_put(out, "before:%s}", hop_topology_node(topology, result->before_devices[rank])->name);
 }
 

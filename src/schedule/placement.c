@@ -3,17 +3,19 @@
 #include "hopcast/placement.h"
 
 #include "base/fields.h"
+#include "base/numa.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>
 
 #define PLACEMENT_RANK_LIMIT (1u << 20)
+#define PLACEMENT_CPU_LIMIT (1u << 16)
 
 struct hop_placement {
     struct hop_arena arena;
     struct placed {
-        const char *device; /* NULL while it is not known */
-        uint32_t line;      /* where it was read */
+        struct hop_rank_place at; /* device NULL while it is not known */
+        uint32_t line;            /* where it was read */
     } * ranks;
     uint32_t count;
     const char *name; /* of the file, NULL: it was made */
@@ -34,16 +36,22 @@ uint32_t hop_placement_count(const struct hop_placement *placement)
 
 const char *hop_placement_device(const struct hop_placement *placement, uint32_t rank)
 {
-    return placement->ranks[rank].device;
+    return placement->ranks[rank].at.device;
 }
 
-static bool set(struct hop_placement *placement, uint32_t rank, const char *device, size_t length, uint32_t line)
+const struct hop_rank_place *hop_placement_at(const struct hop_placement *placement, uint32_t rank)
 {
-    if (!HOP_GROW(&placement->arena, placement->ranks, rank + 1))
+    return &placement->ranks[rank].at;
+}
+
+/* The strings are the placement's. */
+static bool set(struct hop_placement *placement, uint32_t rank, const struct hop_rank_place *at, uint32_t line)
+{
+    if (placement->arena.failed || !HOP_GROW(&placement->arena, placement->ranks, rank + 1))
         return false;
     placement->count = rank < placement->count ? placement->count : rank + 1;
-    placement->ranks[rank] = (struct placed){hop_arena_string(&placement->arena, device, length), line};
-    return !placement->arena.failed;
+    placement->ranks[rank] = (struct placed){*at, line};
+    return true;
 }
 
 /* ---- reading ---- */
@@ -64,14 +72,57 @@ static uint32_t read_rank(struct hop_fields *lines, struct hop_field word)
     return value;
 }
 
+bool hop_placement_is_nic(const char *name)
+{
+    return hop_pci_address(name) != UINT64_MAX || (*name && !name[strcspn(name, " \t\n#,;:/\"'()=")]);
+}
+
+/* What stands behind a key's '='; false: the word begins with another key. */
+static bool is_keyed(struct hop_field word, const char *key, struct hop_field *value)
+{
+    size_t length = strlen(key);
+    if (word.length <= length || memcmp(word.text, key, length) != 0)
+        return false;
+    *value = (struct hop_field){word.text + length, word.length - length};
+    return true;
+}
+
+/* A word behind the device: where that is on the machine, as `hopcast map -o` found it. */
+static void read_where(struct hop_fields *lines, struct hop_field word, struct hop_rank_place *at,
+                       struct hop_arena *arena)
+{
+    struct hop_field value = {0};
+    uint64_t cpu = 0;
+    const char **text = is_keyed(word, "bus=", &value) ? &at->bus_id : is_keyed(word, "nic=", &value) ? &at->nic : NULL;
+    const char *kept = text ? hop_arena_string(arena, value.text, value.length) : NULL;
+    if (text && kept &&
+        (*text || (text == &at->bus_id ? hop_pci_address(kept) == UINT64_MAX : !hop_placement_is_nic(kept))))
+        hop_fields_refuse(lines, value,
+                          *text              ? "first such word"
+                          : text == &at->nic ? "NIC"
+                                             : "PCI address",
+                          "once, bus=0000:4e:00.0 and nic=0000:4b:00.0 or nic=mlx5_2");
+    else if (text)
+        *text = kept;
+    else if (!is_keyed(word, "cpu=", &value))
+        hop_fields_fail(lines, word.text, HOP_ERR_SYNTAX,
+                        "'%.*s' behind the device\none rank and one device a line, then bus=, nic= or cpu=, no more",
+                        (int)(word.length < 60 ? word.length : 60), word.text);
+    else if (!hop_field_whole(value, &cpu) || cpu >= PLACEMENT_CPU_LIMIT || at->cpu != HOP_NONE)
+        hop_fields_refuse(lines, value, "processor's number", "once, the operating system's, such as cpu=12");
+    else
+        at->cpu = (uint32_t)cpu;
+}
+
 static void read_line(struct hop_fields *lines, struct hop_placement *placement)
 {
     struct hop_field word = hop_fields_word(lines), device;
     struct hop_place place = {.rank = -1};
+    struct hop_rank_place at = {.cpu = HOP_NONE};
     if (word.length == 0)
         return;
     uint32_t rank = read_rank(lines, word);
-    if (rank < placement->count && placement->ranks[rank].device)
+    if (rank < placement->count && placement->ranks[rank].at.device)
         hop_fields_fail(lines, word.text, HOP_ERR_INVALID,
                         "rank %u is placed twice\nevery rank once; the first is in line %u", rank,
                         placement->ranks[rank].line);
@@ -84,8 +135,11 @@ static void read_line(struct hop_fields *lines, struct hop_placement *placement)
         hop_fields_fail(lines, device.text, HOP_ERR_SYNTAX,
                         "'%.*s' is no device\na device's name, such as gpu0 or node0.gpu3",
                         (int)(device.length < 60 ? device.length : 60), device.text);
-    hop_fields_end(lines, "one rank and one device a line");
-    if (lines->failure->status == HOP_OK && !set(placement, rank, device.text, device.length, lines->number))
+    at.device = hop_arena_string(&placement->arena, device.text, device.length);
+    for (word = hop_fields_word(lines); word.length > 0 && lines->failure->status == HOP_OK;
+         word = hop_fields_word(lines))
+        read_where(lines, word, &at, &placement->arena);
+    if (lines->failure->status == HOP_OK && !set(placement, rank, &at, lines->number))
         hop_failure_set(lines->failure, HOP_ERR_MEMORY, "out of memory");
 }
 
@@ -93,7 +147,7 @@ static void read_line(struct hop_fields *lines, struct hop_placement *placement)
 static void check_complete(const struct hop_placement *placement, struct hop_failure *failure)
 {
     uint32_t rank = 0;
-    while (rank < placement->count && placement->ranks[rank].device)
+    while (rank < placement->count && placement->ranks[rank].at.device)
         rank++;
     if (placement->count == 0)
         hop_failure_set(failure, HOP_ERR_INVALID,
@@ -194,8 +248,11 @@ enum hop_status hop_placement_of(const char *const *devices, uint32_t ranks, str
 {
     struct hop_placement *made = calloc(1, sizeof *made);
     bool fine = made;
-    for (uint32_t r = 0; r < ranks && fine; r++)
-        fine = set(made, r, devices[r], strlen(devices[r]), 0);
+    for (uint32_t r = 0; r < ranks && fine; r++) {
+        struct hop_rank_place at = {hop_arena_string(&made->arena, devices[r], strlen(devices[r])), NULL, NULL,
+                                    HOP_NONE};
+        fine = set(made, r, &at, 0);
+    }
     if (!fine) {
         hop_placement_destroy(made);
         return hop_fail_memory(diag);
@@ -237,7 +294,7 @@ enum hop_status hop_placement_check(const struct hop_placement *placement, const
                                     uint32_t ranks, struct hop_diag *diag)
 {
     for (uint32_t rank = 0; rank < placement->count && rank < ranks; rank++) {
-        if (hop_topology_device(topology, placement->ranks[rank].device, NULL, diag) == HOP_OK)
+        if (hop_topology_device(topology, placement->ranks[rank].at.device, NULL, diag) == HOP_OK)
             continue;
         if (placement->name)
             hop_diag_place(diag, "%s:%u:1", placement->name, placement->ranks[rank].line);
@@ -293,7 +350,7 @@ static void put_place(const struct placing *p, uint32_t index, struct hop_place 
         return;
     }
     const char *old = place->device;
-    place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->ranks[rank].device : old);
+    place->device = hop_schedule_intern(p->placed, rank >= 0 ? p->placement->ranks[rank].at.device : old);
     place->buffer = hop_schedule_intern(p->placed, place->buffer);
     if (renamed)
         *renamed = (struct renamed){old, place->device};

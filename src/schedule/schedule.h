@@ -60,6 +60,8 @@ bool hop_place_check(const struct hop_place *place);
 void hop_place_print(const struct hop_place *place, struct hop_buffer *buffer);
 /* The rank that a placeholder device stands for, "rank12": 12; -1: it is no placeholder. */
 int32_t hop_placeholder_rank(const char *device);
+/* Whether a placement's file can name a NIC so: a PCI address, or a word such as mlx5_0. */
+bool hop_placement_is_nic(const char *name);
 
 static inline bool hop_op_is_message(const struct hop_op *op)
 {

@@ -11,5 +11,9 @@ enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32
 /* Its links alone, which takes a part of the time. */
 enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint32_t to, const uint32_t **links,
                                  uint32_t *count, struct hop_diag *diag);
+/* Of every node that is a GPU, the NIC by which its routes leave the server: of several that are equally near and wide
+ * the GPUs take one each in turn. HOP_NONE: other nodes, and where the server has no choice of NICs. false: out of
+ * memory. */
+bool hop_own_nics(const struct hop_topology *topology, uint32_t *nics);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "topology/route_search.h"
 
+#include "topology/route.h"
+
 #include <math.h>
 
 enum { KEPT_STEPS = 1 << 22 }; /* of all reaches that are kept: 64 MiB */
@@ -152,12 +154,13 @@ static void add_gate(const struct hop_searches *s, struct hop_reach *reach, uint
 
 /* Of a server's gates that are equally near and wide, its devices use one each in turn: the i-th GPU the i-th of those
  * nearest to it. */
-static void choose_own_gate(const struct hop_searches *s, struct hop_reach *reach)
+static uint32_t choose_own(const struct hop_searches *s, uint32_t origin, const struct hop_gate *gates,
+                           uint32_t gate_count)
 {
     uint32_t near[HOP_GATES], count = 0, before = 0;
     const struct hop_gate *best = NULL;
     const struct hop_node *nodes = s->topology->nodes;
-    for (const struct hop_gate *gate = reach->gates; gate < reach->gates + reach->gate_count; gate++) {
+    for (const struct hop_gate *gate = gates; gate < gates + gate_count; gate++) {
         if (!best || gate->distance < best->distance ||
             (gate->distance == best->distance && gate->bottleneck_Bps > best->bottleneck_Bps)) {
             best = gate;
@@ -168,8 +171,27 @@ static void choose_own_gate(const struct hop_searches *s, struct hop_reach *reac
             near[count++] = gate->node;
     }
     for (uint32_t i = 0; i < s->met_count; i++)
-        before += s->met[i] < reach->origin && nodes[s->met[i]].kind == nodes[reach->origin].kind;
-    reach->own.node = count ? near[before % count] : HOP_NONE;
+        before += s->met[i] < origin && nodes[s->met[i]].kind == nodes[origin].kind;
+    return count ? near[before % count] : HOP_NONE;
+}
+
+/* Of the NICs that the last search met, which was this one. */
+static uint32_t choose_own_nic(const struct hop_searches *s, const struct hop_reach *reach)
+{
+    struct hop_gate nics[HOP_GATES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->met_count && count < HOP_GATES; i++) {
+        const struct hop_route_step *step = &reach->steps[s->inside[s->met[i]].number];
+        uint32_t at = count;
+        if (s->topology->nodes[s->met[i]].kind != HOP_NODE_NIC)
+            continue;
+        for (; at > 0 && nics[at - 1].node > s->met[i]; at--)
+            nics[at] = nics[at - 1];
+        nics[at] =
+            (struct hop_gate){.bottleneck_Bps = step->bottleneck_Bps, .distance = step->distance, .node = s->met[i]};
+        count++;
+    }
+    return count > 1 ? choose_own(s, reach->origin, nics, count) : HOP_NONE;
 }
 
 static int by_distance(const void *a, const void *b)
@@ -281,7 +303,7 @@ static bool list_gates(struct hop_searches *s, enum hop_way_kind way, struct hop
                 add_gate(s, reach, node, fabric);
         }
     }
-    choose_own_gate(s, reach);
+    reach->own.node = choose_own(s, reach->origin, reach->gates, reach->gate_count);
     if (reach->gate_count > 0)
         return keep_gates(s, way, reach, arena);
     reach->gates = NULL;
@@ -325,4 +347,22 @@ const struct hop_reach *hop_reach_find(struct hop_searches *s, enum hop_way_kind
     }
     hop_arena_reset(&s->spare[way]);
     return *spared = make_reach(s, way, origin, &s->spare[way]);
+}
+
+bool hop_own_nics(const struct hop_topology *topology, uint32_t *nics)
+{
+    struct hop_arena arena = {0};
+    struct hop_searches s;
+    bool fine = hop_searches_init(&s, topology, &arena);
+    for (uint32_t n = 0; n < topology->node_count && fine; n++) {
+        nics[n] = HOP_NONE;
+        if (topology->nodes[n].kind != HOP_NODE_GPU)
+            continue;
+        const struct hop_reach *reach = hop_reach_find(&s, HOP_WAY_INSIDE, n);
+        fine = reach;
+        nics[n] = fine ? choose_own_nic(&s, reach) : HOP_NONE;
+    }
+    hop_searches_finish(&s);
+    hop_arena_finish(&arena);
+    return fine;
 }

@@ -7,19 +7,22 @@
 
 #include <sys/wait.h>
 
-#define NO_CORE HOP_NONE, HOP_NONE, HOP_NONE, HOP_NONE
+#define NO_BUS NULL, NULL
+#define NO_CORE HOP_NONE, HOP_NONE, HOP_NONE, HOP_NONE, NO_BUS
 
-/* Each seat: node, local rank, device, local device; core, package, core in the package, processor. */
+/* Each seat: node, local rank, device, local device; core, package, core in the package, processor; GPU and NIC. */
 
 /* Two nodes, ranks in turn, cores and devices not the same on both. */
-static const struct hop_seat in_turn[] = {
-    {0, 0, 3, 3, 5, 1, 1, 9}, {1, 0, 5, 1, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0}, {1, 1, 6, 2, 1, 0, 1, 1}};
+static const struct hop_seat in_turn[] = {{0, 0, 3, 3, 5, 1, 1, 9, NO_BUS},
+                                          {1, 0, 5, 1, 0, 0, 0, 0, NO_BUS},
+                                          {0, 1, 0, 0, 0, 0, 0, 0, NO_BUS},
+                                          {1, 1, 6, 2, 1, 0, 1, 1, NO_BUS}};
 /* Two nodes, one after the other, and the second one's lists begin like the first one's. */
-static const struct hop_seat in_blocks[] = {{0, 0, 3, 3, 5, 1, 1, 9},
-                                            {0, 1, 1, 1, 0, 0, 0, 0},
-                                            {0, 2, 0, 0, 4, 1, 0, 8},
-                                            {1, 0, 7, 3, 5, 1, 1, 9},
-                                            {1, 1, 5, 1, 0, 0, 0, 0}};
+static const struct hop_seat in_blocks[] = {{0, 0, 3, 3, 5, 1, 1, 9, NO_BUS},
+                                            {0, 1, 1, 1, 0, 0, 0, 0, NO_BUS},
+                                            {0, 2, 0, 0, 4, 1, 0, 8, NO_BUS},
+                                            {1, 0, 7, 3, 5, 1, 1, 9, NO_BUS},
+                                            {1, 1, 5, 1, 0, 0, 0, 0, NO_BUS}};
 static const struct hop_seat coreless[] = {
     {0, 0, 3, 3, NO_CORE}, {1, 0, 5, 1, NO_CORE}, {1, 1, 6, 2, NO_CORE}, {0, 1, 0, 0, NO_CORE}};
 

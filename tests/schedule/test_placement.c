@@ -37,6 +37,22 @@ static void lines_are_read_in_any_order(void **state)
     hop_placement_destroy(NULL);
 }
 
+static void places_say_where_they_are_on_the_machine(void **state)
+{
+    (void)state;
+    struct hop_placement *p = parse_placement("0 gpu3 cpu=12 bus=0000:4e:00.0 nic=mlx5_2 # all\n1 gpu0 nic=4b:00.0\n");
+    const struct hop_rank_place *at = hop_placement_at(p, 0);
+    assert_string_equal(at->device, "gpu3");
+    assert_string_equal(at->bus_id, "0000:4e:00.0");
+    assert_string_equal(at->nic, "mlx5_2");
+    assert_int_equal(at->cpu, 12);
+    at = hop_placement_at(p, 1);
+    assert_null(at->bus_id);
+    assert_string_equal(at->nic, "4b:00.0");
+    assert_int_equal(at->cpu, HOP_NONE);
+    hop_placement_destroy(p);
+}
+
 static void refused(enum hop_status code, const char *place, const char *words, const char *text)
 {
     struct hop_placement *p = NULL;
@@ -60,7 +76,13 @@ static void bad_lines_are_named_by_line_and_column(void **state)
     refused(HOP_ERR_SYNTAX, "x.map:1:3", "'gpu/0' is no device", "0 gpu/0");
     refused(HOP_ERR_SYNTAX, "x.map:1:3", "'1@gpu0' is no device", "0 1@gpu0");
     refused(HOP_ERR_SYNTAX, "x.map:1:3", "'gpu0:x' is no device", "0 gpu0:x");
-    refused(HOP_ERR_SYNTAX, "x.map:1:8", "unexpected 'gpu1'", "0 gpu0 gpu1");
+    refused(HOP_ERR_SYNTAX, "x.map:1:8", "'gpu1' behind the device", "0 gpu0 gpu1");
+    refused(HOP_ERR_SYNTAX, "x.map:1:12", "'4e' is no PCI address", "0 gpu0 bus=4e");
+    refused(HOP_ERR_SYNTAX, "x.map:1:8", "'bus=' behind", "0 gpu0 bus=");
+    refused(HOP_ERR_SYNTAX, "x.map:1:24", "no first such word", "0 gpu0 bus=4e:00.0 bus=4e:00.0");
+    refused(HOP_ERR_SYNTAX, "x.map:1:12", "'a/b' is no NIC", "0 gpu0 nic=a/b");
+    refused(HOP_ERR_SYNTAX, "x.map:1:12", "'-1' is no processor", "0 gpu0 cpu=-1");
+    refused(HOP_ERR_SYNTAX, "x.map:1:18", "'2' is no processor's number", "0 gpu0 cpu=1 cpu=2");
     refused(HOP_ERR_INVALID, "x.map:3:1", "the first is in line 1", "0 gpu0\n1 gpu1\n0 gpu2");
     refused(HOP_ERR_INVALID, "x.map:2:1", "rank 1 is not placed, but rank 2 is", "0 gpu0\n2 gpu1");
     refused(HOP_ERR_INVALID, "x.map:1:1", "no rank is placed", "");
@@ -391,6 +413,7 @@ TEST_GROUP(placement)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_in_any_order),
+        cmocka_unit_test(places_say_where_they_are_on_the_machine),
         cmocka_unit_test(bad_lines_are_named_by_line_and_column),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(devices_are_taken_packed_or_cyclic),
