@@ -124,6 +124,7 @@ int PMPI_Sendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Da
 int PMPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
 int PMPI_Wait(MPI_Request *, MPI_Status *);
 int PMPI_Test(MPI_Request *, int *, MPI_Status *);
+int PMPI_Test_cancelled(const MPI_Status *, int *);
 int PMPI_Barrier(MPI_Comm);
 int PMPI_Bcast(void *, int, MPI_Datatype, int, MPI_Comm);
 int PMPI_Gather(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);

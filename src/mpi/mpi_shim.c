@@ -2,6 +2,8 @@
 /* The table over one MPI; compiled once against each. What is known of a communicator is an attribute of it. */
 #include "mpi/mpi_shim.h"
 
+#include "base/random.h"
+
 #ifdef HOP_MPI_STANDARD_ABI
 #include "mpi/mpi_abi.h"
 #else
@@ -78,6 +80,51 @@ static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
     return fine;
 }
 
+/* ---- one number for all of a communicator's ranks ---- */
+
+enum { LISTS = 256 };
+
+struct met {
+    struct met *next;
+    uint64_t group, times;
+};
+
+static uint64_t hash_of(const struct hop_mpi_ranks *ranks)
+{
+    uint64_t hash = HOP_HASH_BEGIN;
+    for (int i = 0; i < ranks->size; i++) {
+        int rank = ranks->world ? ranks->world[i] : i;
+        hash = hop_hash(hash, &rank, sizeof rank);
+    }
+    return hop_mix(hash);
+}
+
+/* The ids of equal groups differ by how often one was met. Under the lock. */
+static uint64_t id_of(uint64_t group)
+{
+    static struct met *lists[LISTS];
+    struct met **at = &lists[group % LISTS];
+    while (*at && (*at)->group != group)
+        at = &(*at)->next;
+    if (!*at && (*at = calloc(1, sizeof **at)))
+        (*at)->group = group;
+    return *at ? hop_mix(group + (*at)->times++ * HOP_MIX_STEP) : group;
+}
+
+/* Of an inter-communicator, both groups', whichever is one's own. */
+static bool number_comm(MPI_Comm comm, struct hop_mpi_ranks *ranks)
+{
+    struct hop_mpi_ranks own = {0};
+    MPI_Group group = MPI_GROUP_NULL;
+    uint64_t both = hash_of(ranks);
+    bool fine = !ranks->inter || (PMPI_Comm_group(comm, &group) == MPI_SUCCESS && translate(group, &own));
+    if (ranks->inter && fine)
+        both += hash_of(&own);
+    free(own.world);
+    ranks->id = fine ? id_of(both) : 0;
+    return fine;
+}
+
 static bool cart_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
 {
     int dimensions = 0;
@@ -137,7 +184,7 @@ static struct hop_mpi_ranks *look_at(MPI_Comm comm)
                 (inter ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group)) == MPI_SUCCESS;
     if (fine)
         ranks->inter = inter != 0;
-    if (fine && translate(group, ranks) && find_neighbours(comm, ranks))
+    if (fine && translate(group, ranks) && find_neighbours(comm, ranks) && number_comm(comm, ranks))
         return ranks;
     drop(ranks);
     return NULL;
@@ -172,8 +219,10 @@ static struct hop_mpi_ranks *look_at_window(MPI_Win window)
     MPI_Group group = MPI_GROUP_NULL;
     bool fine = ranks && PMPI_Win_get_group(window, &group) == MPI_SUCCESS &&
                 PMPI_Group_rank(group, &ranks->own) == MPI_SUCCESS;
-    if (fine && translate(group, ranks))
+    if (fine && translate(group, ranks)) {
+        ranks->id = id_of(~hash_of(ranks));
         return ranks;
+    }
     drop(ranks);
     return NULL;
 }
@@ -277,16 +326,22 @@ static bool begin(int *rank, int *size)
            all_are_here(*rank, *size) && PMPI_Comm_dup(MPI_COMM_WORLD, &apart) == MPI_SUCCESS &&
            PMPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN) == MPI_SUCCESS &&
            PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_of_comm, &comm_key, NULL) == MPI_SUCCESS &&
-           PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, drop_of_window, &window_key, NULL) == MPI_SUCCESS;
+           PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, drop_of_window, &window_key, NULL) == MPI_SUCCESS &&
+           ranks_of((uintptr_t)MPI_COMM_WORLD); /* the first of these ranks, everywhere */
 }
 
-static int send(const void *bytes, size_t size)
+static int reply(int to, const void *bytes, size_t size)
 {
     int error = MPI_SUCCESS;
     for (size_t at = 0; at < size && !error; at += PIECE)
         error =
-            PMPI_Send((const char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE, 0, TAG, apart);
+            PMPI_Send((const char *)bytes + at, (int)(size - at < PIECE ? size - at : PIECE), MPI_BYTE, to, TAG, apart);
     return error;
+}
+
+static int send(const void *bytes, size_t size)
+{
+    return reply(0, bytes, size);
 }
 
 static int receive(int from, void *bytes, size_t size)
@@ -368,6 +423,21 @@ static void progress(void)
     (void)PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, apart, &flag, MPI_STATUS_IGNORE);
 }
 
+/* ---- for the recorder ---- */
+
+static struct hop_mpi_status status_at(const void *statuses, int index)
+{
+    const MPI_Status *status = (const MPI_Status *)statuses + index;
+    int cancelled = 0;
+    (void)PMPI_Test_cancelled(status, &cancelled);
+    return (struct hop_mpi_status){status->MPI_SOURCE, status->MPI_TAG, cancelled != 0};
+}
+
+static uintptr_t window_at(uintptr_t windows, int index)
+{
+    return (uintptr_t)((const MPI_Win *)windows)[index];
+}
+
 __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_table(void)
 {
     static struct hop_mpi_shim table;
@@ -395,6 +465,15 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .comm_broadcast = comm_broadcast,
         .comm_all_agree = comm_all_agree,
         .progress = progress,
+        .comm_null = (uintptr_t)MPI_COMM_NULL,
+        .status_ignore = (uintptr_t)MPI_STATUS_IGNORE,
+        .statuses_ignore = (uintptr_t)MPI_STATUSES_IGNORE,
+        .any_source = MPI_ANY_SOURCE,
+        .any_tag = MPI_ANY_TAG,
+        .status_size = sizeof(MPI_Status),
+        .status_at = status_at,
+        .window_at = window_at,
+        .reply = reply,
     };
     return &table;
 }

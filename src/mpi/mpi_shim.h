@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOP_MPI_SHIM_VERSION 2 /* of this table */
+#define HOP_MPI_SHIM_VERSION 3 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -26,6 +26,14 @@ struct hop_mpi_ranks {
     int neighbours; /* to whom a neighbourhood collective sends */
     int *neighbour; /* their ranks in the communicator, negative: nobody */
     void *own_state; /* what the engine keeps with it (mpi_engine.h); NULL: nothing */
+    /* One number on all ranks of it: of its ranks, and how many of the same ranks a process had met before. Where these
+     * are met in an order of their own, it says nothing. */
+    uint64_t id;
+};
+
+struct hop_mpi_status {
+    int source, tag; /* of its communicator */
+    bool cancelled;
 };
 
 struct hop_mpi_shim {
@@ -62,6 +70,14 @@ struct hop_mpi_shim {
     int (*comm_broadcast)(uintptr_t comm, void *bytes, size_t size);
     bool (*comm_all_agree)(uintptr_t comm, bool own);
     void (*progress)(void); /* has the MPI get on with what it has begun */
+
+    /* ---- what the recorder asks ---- */
+    uintptr_t comm_null, status_ignore, statuses_ignore;
+    int any_source, any_tag;
+    size_t status_size;
+    struct hop_mpi_status (*status_at)(const void *statuses, int index);
+    uintptr_t (*window_at)(uintptr_t windows, int index);
+    int (*reply)(int to, const void *bytes, size_t size); /* from rank 0 */
 };
 
 #define HOP_MPI_SHIM_SYMBOL "hop_mpi_shim_table"
