@@ -49,6 +49,9 @@ struct hop_team_options {
     double timeout_s;                  /* a rank that does not move for so long is lost; 0: 10 s */
     const volatile sig_atomic_t *stop; /* waiting ends with HOP_ERR_STOPPED once this is set; may be NULL */
     bool gently;                       /* waiting goes on; ranks ask hop_team_stopping and end by themselves */
+    void (*idle)(void *context); /* called again and again by a rank that waits, such as for another library to get on
+                                  * with what it has begun; may be NULL */
+    void *context;
 };
 
 /* The ranks of one machine meet under the session's name: who makes it passes the text on, each rank joins. Nothing is

@@ -37,6 +37,8 @@ static void configure(struct hop_team *team, const struct hop_team_options *opti
     team->timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
     team->stop = options->stop;
     team->gently = options->gently;
+    team->idle = options->idle;
+    team->idle_context = options->context;
 }
 
 double hop_team_crowd(uint32_t ranks, bool *each_has_one)

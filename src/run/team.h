@@ -73,6 +73,8 @@ struct hop_team {
     double timeout_s;
     const volatile sig_atomic_t *stop;
     bool gently;
+    void (*idle)(void *context); /* of its options */
+    void *idle_context;
     struct hop_beat_watch *watches; /* per local rank */
     struct hop_beat_watch launcher;
     struct hop_watch joining;

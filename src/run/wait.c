@@ -18,7 +18,7 @@
 #define NEWS_S 0.5           /* that the reason has to come from another machine, when all are stopped because of it */
 #define STARVED 0.1          /* of a time: who ran for less of it had no processor */
 #define BYTES_A_SECOND 100e6 /* that any machine allocates */
-enum { TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4 };
+enum { TURNS_AN_IDLE = 16, TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4 };
 
 size_t hop_board_size(uint32_t size)
 {
@@ -303,6 +303,8 @@ bool hop_team_attend(struct hop_team *team)
 bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
 {
     wait->turns++;
+    if (team->idle && (wait->turns > team->spins || wait->turns % TURNS_AN_IDLE == 0))
+        team->idle(team->idle_context);
     if (wait->turns <= team->spins && wait->turns % TURNS_A_LOOK != 0) {
         hop_relax();
         return true;
@@ -319,7 +321,8 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
         look_after(team, PROCESSES_A_LOOK);
     if (now_s - wait->begun_s < YIELD_S)
         return sched_yield() == 0;
-    double nap_s = hop_max(hop_min((now_s - wait->begun_s) / SLEEP_FRACTION, SLEEP_S * team->crowd), SLEEP_S);
+    double most_s = team->idle ? SLEEP_S : SLEEP_S * team->crowd;
+    double nap_s = hop_max(hop_min((now_s - wait->begun_s) / SLEEP_FRACTION, most_s), SLEEP_S);
     hop_sleep_s(nap_s);
     return true;
 }

@@ -3,7 +3,7 @@
  * Collectives of teams, and of sets of PEs by their older names: barriers, broadcast, collect, alltoall, reductions and
  * scans.
  *
- * What `make` has as a schedule runs as one (plans.c). Parts of different lengths and strided ones are put to where they
+ * What `make` has as a schedule runs as one (team_plans.c). Parts of different lengths and strided ones are put to where they
  * belong. What no schedule adds up (long double, complex numbers) is gathered, and added up by each PE in the same order.
  */
 #include "shmem/world.h"
@@ -19,7 +19,7 @@ static void broadcast(team_type *team, void *dest, const void *source, uint64_t 
 {
     if (root < 0 || (uint32_t)root >= team->size)
         hop_shmem_die(who, "the root is PE %d of the team\n0 to %u", root, team->size - 1);
-    const struct hop_shmem_shape shape = {
+    const struct hop_plan_shape shape = {
         .kind = HOP_COLLECTIVE_BROADCAST, .type = HOP_TYPE_U8, .root = (uint32_t)root, .bytes = bytes};
     if (bytes > 0 && team->size > 1)
         hop_shmem_run(team, &shape, dest, source, who);
@@ -45,7 +45,7 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
 static void exchange(team_type *team, enum hop_collective_kind kind, void *dest, const void *source, uint64_t bytes,
                      const char *who)
 {
-    const struct hop_shmem_shape shape = {
+    const struct hop_plan_shape shape = {
         .kind = kind, .type = HOP_TYPE_U8, .bytes = kind == HOP_COLLECTIVE_ALLTOALL ? bytes * team->size : bytes};
     if (bytes == 0)
         return;
@@ -97,7 +97,7 @@ typedef void add_function(void *sum, const void *part, size_t n);
 static void reduce(team_type *team, enum hop_reduce op, enum hop_type type, add_function *add, size_t size, void *dest,
                    const void *source, size_t n, const char *who)
 {
-    const struct hop_shmem_shape shape = {
+    const struct hop_plan_shape shape = {
         .kind = HOP_COLLECTIVE_ALLREDUCE, .reduce = op, .type = type, .bytes = n * size};
     if (n == 0)
         return;

@@ -69,7 +69,7 @@ static struct shmem_internal_team *create(int start, int stride, bool of_machine
 
 static void part(struct shmem_internal_team *team)
 {
-    hop_shmem_plans_destroy(team);
+    hop_plans_destroy(&team->plans);
     if (team->team)
         (void)hop_team_finish(team->team, NULL);
     hop_team_destroy(team->team);
@@ -461,8 +461,8 @@ void hop_shmem_teams_destroy(void)
     if (all.shared.of_machine)
         part(&all.shared);
     else
-        hop_shmem_plans_destroy(&all.shared);
-    hop_shmem_plans_destroy(&all.world);
+        hop_plans_destroy(&all.shared.plans);
+    hop_plans_destroy(&all.world.plans);
     free(all.boxes);
     all.boxes = NULL;
 }

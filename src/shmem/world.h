@@ -18,8 +18,7 @@
 #include <shmem.h>
 
 #include "base/base.h"
-#include "hopcast/collective.h"
-#include "run/team.h"
+#include "run/plans.h"
 
 enum { HOP_SHMEM_HEAP, HOP_SHMEM_DATA, HOP_SHMEM_SEGMENTS };
 
@@ -72,8 +71,7 @@ struct shmem_internal_team {
     shmem_team_config_t config;
     struct hop_team *team; /* of its members */
     pthread_mutex_t *turn, own_turn;
-    struct hop_shmem_plan *plans; /* plans.c */
-    uint64_t plans_run;
+    struct hop_plans plans;
     uint64_t ahead; /* bytes since all of them are known to have met; several machines */
     int log_stride; /* made for a set of PEs; -1: it is a team */
     struct shmem_internal_team *next;
@@ -147,21 +145,13 @@ void hop_shmem_polled(bool holds);
 /* The same where a message is waited for: spends no time. */
 void hop_shmem_look(void);
 
-/* ---- plans (plans.c): the schedules of collectives, made when they are first used ---- */
+/* ---- collectives that run as schedules (team_plans.c) ---- */
 
-struct hop_shmem_shape {
-    enum hop_collective_kind kind;
-    enum hop_reduce reduce;
-    enum hop_type type;
-    uint32_t root;
-    uint64_t bytes; /* as struct hop_collective_options has them */
-};
-/* All members call it. dest and source may be the same of a reduction; of a broadcast only the root has a source, and only
- * the others have a dest. */
-void hop_shmem_run(struct shmem_internal_team *team, const struct hop_shmem_shape *shape, void *dest,
-                   const void *source, const char *who);
+/* All members call it. dest and source may be the same of a reduction, which is then in place; of a broadcast only the
+ * root has a source, and only the others have a dest. */
+void hop_shmem_run(struct shmem_internal_team *team, const struct hop_plan_shape *what, void *dest, const void *source,
+                   const char *who);
 void hop_shmem_sync_team(struct shmem_internal_team *team, const char *who);
-void hop_shmem_plans_destroy(struct shmem_internal_team *team);
 
 /* A function under its two names: the profiler's one is the function, and the other one may be replaced. */
 #define HOP_SHMEM_API(RESULT, NAME, PARAMETERS)                                                                        \
