@@ -103,6 +103,9 @@ struct hop_link {
     double duplex_low_Bps
         [2]; /* per direction: the other one was measured while this one was busy, never this one, which then carries
                                * as much at least, its capacity at most; 0: that is not so */
+    unsigned
+        dimension; /* of a torus, from 1, in the order in which routes correct them; 0: the link is part of no ring */
+    bool dateline; /* of the links of a ring, the one that joins its last position to its first */
 };
 
 /* A named value. Everything that a source does not say is one of these. */

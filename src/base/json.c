@@ -348,6 +348,15 @@ uint64_t hop_json_whole(const struct hop_json *at, uint64_t low, uint64_t high, 
     return otherwise;
 }
 
+bool hop_json_flag(const struct hop_json *at)
+{
+    if (!ok(at) || !at->value)
+        return false;
+    if (!json_is_boolean(at->value))
+        fail_value(at, "true or false");
+    return json_is_true(at->value);
+}
+
 uint32_t hop_json_choice(const struct hop_json *at, const char *(*name)(const void *context, uint32_t index),
                          const void *context, uint32_t count, uint32_t otherwise)
 {

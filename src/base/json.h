@@ -55,6 +55,8 @@ const char *hop_json_name(const struct hop_json *at);
 double hop_json_number(const struct hop_json *at, double low, double high, double otherwise, const char *expected);
 uint64_t hop_json_whole(const struct hop_json *at, uint64_t low, uint64_t high, uint64_t otherwise,
                         const char *expected);
+/* true or false; what is absent is false. */
+bool hop_json_flag(const struct hop_json *at);
 /* The index of a text among `count` names. */
 uint32_t hop_json_choice(const struct hop_json *at, const char *(*name)(const void *context, uint32_t index),
                          const void *context, uint32_t count, uint32_t otherwise);

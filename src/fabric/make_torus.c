@@ -72,6 +72,7 @@ static void build_routers(struct hop_fabric_maker *maker, const struct torus *t)
 /* An extent of 1 has no links, one of 2 has one between its two positions, which is upwards for both. */
 static void build_links(struct hop_fabric_maker *maker, const struct torus *t, uint32_t first_host, uint32_t first_router)
 {
+    struct hop_link ring = maker->link;
     for (uint32_t p = 0; p < t->positions; p++)
         hop_maker_join(maker, first_host + p, first_router + p, &maker->link);
     for (uint32_t p = 0; p < t->positions; p++) {
@@ -79,8 +80,11 @@ static void build_links(struct hop_fabric_maker *maker, const struct torus *t, u
             uint32_t next = next_of(t, p, d), *link = &t->upwards[p * DIMENSIONS + d];
             if (t->extent[d] == 2 && next < p)
                 *link = t->upwards[next * DIMENSIONS + d];
-            else if (t->extent[d] > 1)
-                *link = hop_maker_join(maker, first_router + p, first_router + next, &maker->link);
+            else if (t->extent[d] > 1) {
+                ring.dimension = d + 1;
+                ring.dateline = next < p;
+                *link = hop_maker_join(maker, first_router + p, first_router + next, &ring);
+            }
         }
     }
 }

@@ -148,6 +148,8 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
         HIGH,
         INHERITED,
         DUPLEX_LOW,
+        DIMENSION,
+        DATELINE,
         KEYS
     };
     static const struct hop_json_key keys[KEYS] = {
@@ -156,6 +158,7 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
         {"capacity_Bps", false}, {"parameter", false}, {"duplex_Bps", false},
         {"latency_s", false},    {"origin", false},    {"low_Bps", false},
         {"high_Bps", false},     {"inherited", false}, {"duplex_low_Bps", false},
+        {"dimension", false},    {"dateline", false},
     };
     struct hop_json m[KEYS];
     struct hop_link link = hop_link_default(HOP_LINK_PCIE, HOP_NONE, HOP_NONE);
@@ -180,6 +183,8 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
     read_capacity(&m[LOW], link.low_Bps);
     read_capacity(&m[HIGH], link.high_Bps);
     read_capacity(&m[DUPLEX_LOW], link.duplex_low_Bps);
+    link.dimension = (unsigned)hop_json_whole(&m[DIMENSION], 1, 255, 0, NULL);
+    link.dateline = hop_json_flag(&m[DATELINE]);
     uint32_t inherited = hop_json_choice(&m[INHERITED], inherited_name, NULL, 4, 0);
     for (unsigned d = 0; d < 2; d++)
         link.inherited[d] = inherited >> d & 1;
@@ -392,6 +397,10 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
         put_text(out, "inherited", inherited_name(NULL, link->inherited[0] + 2u * link->inherited[1]));
     put_directions(out, "duplex_low_Bps", link->duplex_low_Bps,
                    (bool[]){link->duplex_low_Bps[0] == 0, link->duplex_low_Bps[1] == 0});
+    if (link->dimension)
+        put_number(out, "dimension", link->dimension);
+    if (link->dateline)
+        hop_json_put(out, ", dateline: true");
     hop_json_put(out, "}");
 }
 

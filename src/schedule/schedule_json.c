@@ -170,13 +170,6 @@ static bool is_any(const struct hop_json *at)
     return text && strcmp(text, "*") == 0;
 }
 
-static bool read_flag(const struct hop_json *at)
-{
-    if (at->value && !json_is_boolean(at->value))
-        hop_json_fail(at, HOP_ERR_INVALID, "neither true nor false\ntrue or false");
-    return json_is_true(at->value);
-}
-
 /* After the places: it is the rank of one of them. */
 static void read_by(struct reader *r, const struct hop_json *at, struct hop_op *op)
 {
@@ -217,7 +210,7 @@ static void read_operation(struct reader *r, const struct hop_json *at)
                       "a packet size without staging\npacket_bytes only beside \"via\": \"staged\" or \"auto\"");
     op.packet_bytes = hop_json_whole(&m[KEY_packet_bytes], 1, HOP_BYTES_MAX, 0, NULL);
     op.tag = op.any_tag ? 0 : (uint32_t)hop_json_whole(&m[KEY_tag], 0, UINT32_MAX, 0, NULL);
-    op.eager = read_flag(&m[KEY_eager]);
+    op.eager = hop_json_flag(&m[KEY_eager]);
     op.duration_s = hop_json_number(&m[KEY_duration_s], 0, TIME_MAX_S, 0, NULL);
     op.cpu = (uint16_t)hop_json_whole(&m[KEY_cpu], 0, UINT16_MAX, 0, NULL);
     op.nic = (uint16_t)hop_json_whole(&m[KEY_nic], 0, UINT16_MAX, 0, NULL);

@@ -213,6 +213,9 @@ static enum hop_status check_link(const struct hop_topology *topology, const str
     if (!isnan(link->latency_s) && !(link->latency_s >= 0 && link->latency_s <= 1e9))
         return hop_fail(diag, HOP_ERR_INVALID, "the link %s--%s has a latency of %g s\n0 to 1e9 seconds", a, b,
                         link->latency_s);
+    if (link->dateline && link->dimension == 0)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "the link %s--%s is a dateline and part of no ring\na dimension beside it", a, b);
     if (link->count > 1024 || link->generation > 64 || link->width > 64)
         return hop_fail(
             diag, HOP_ERR_LIMIT,
