@@ -121,6 +121,7 @@ struct request {
     const char *output, *routes, *measurements;
     enum format format;
     bool list, json, parameters, route, lint;
+    enum deadlock { DEADLOCK_UNASKED, DEADLOCK_DATELINE, DEADLOCK_BUBBLE, DEADLOCK_NONE } deadlock;
 };
 
 static const struct tool_option table[] = {
@@ -145,6 +146,12 @@ static const struct tool_option table[] = {
          "what is likely wrong or slow, with evidence, effect and advice (docs/lint.md); exit status 1 when a "
          "warning or an error is found",
          .excludes = "route parameters output"),
+    OPTION(
+        "deadlock", 0, CHOICE, AT(request, deadlock), NULL,
+        "whether the packets of its networks can wait for each other's buffers in a circle, where rings of links are "
+        "protected by two channels and a dateline, by a bubble, or by nothing (docs/fabrics.md); exit status 1 when "
+        "they can",
+        .choices = "no dateline bubble none", .excludes = "format json output parameters route lint"),
     OPTION("measurements", 0, TEXT, AT(request, measurements), "FILE",
            "with --lint: measured transfers as CSV, see hopcast compare", .use = USE_INPUT, .needs = "lint"),
     SHARED(gpu, AT(request, given)),
@@ -223,6 +230,8 @@ static int run(int argc, char **argv)
         return topology_print_route(topology, r.sources.at[1], r.sources.at[2], r.format == JSON);
     if (r.lint)
         return topology_print_lint(topology, r.measurements, r.format == JSON);
+    if (r.deadlock)
+        return topology_print_circle(topology, (enum hop_ring_protection)(r.deadlock - DEADLOCK_DATELINE));
     if (r.parameters)
         print_parameters(topology);
     else

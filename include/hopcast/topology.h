@@ -303,6 +303,25 @@ HOP_API enum hop_status hop_router_find(struct hop_router *router, uint32_t from
 HOP_API uint32_t hop_router_count(const struct hop_router *router);
 HOP_API const struct hop_route *hop_router_route(const struct hop_router *router, uint32_t route);
 
+/* ---- circles ---- */
+
+/* What keeps the packets of a ring of links from waiting for each other's buffers in a circle. */
+enum hop_ring_protection {
+    HOP_RING_DATELINE, /* two virtual channels a link of the ring: who passes its dateline goes on in the second */
+    HOP_RING_BUBBLE,   /* a packet enters a ring only where it leaves room for another one */
+    HOP_RING_NONE      /* nothing */
+};
+/* The buffer behind a directed link, or one of its two. */
+struct hop_link_channel {
+    uint32_t link, channel;
+};
+/* Buffers of network links that wait for each other in a circle, whatever a protection does, where each endpoint of a fabric sends to
+ * each other one; each waits for the next, the last for the first. count 0: there is no such circle, and no packets can block each
+ * other for good (the argument: src/topology/channels.c). The array is the caller's, who frees it. */
+HOP_API enum hop_status hop_topology_find_circle(const struct hop_topology *topology,
+                                                 enum hop_ring_protection protection, struct hop_link_channel **circle,
+                                                 uint32_t *count, struct hop_diag *diag);
+
 /* ---- writing ---- */
 
 /* Native JSON (docs/topology.schema.json). A new string that the caller frees; NULL: out of memory, or a generated fabric
