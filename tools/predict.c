@@ -29,6 +29,7 @@ static const struct tool_option packet_settings[] = {
      .kind = OPTION_CHOICE,
      .choices = "shared fifo per-transfer",
      AT(hop_packet_options, queues)},
+    {.argument = "rings", .kind = OPTION_CHOICE, .choices = "dateline bubble none", AT(hop_packet_options, rings)},
     END_OF_OPTIONS,
 };
 
@@ -49,7 +50,8 @@ static const struct tool_option table[] = {
            .choices = "fluid packet"),
     OPTION("packet-set", 0, CALL, AT(request, packet), "NAME=VALUE",
            "with --fidelity packet: payload=256B, buffer=8KiB (of a link's far end), read=SIZE (under way from host "
-           "memory), credit-delay=0s, startup=0s, queues=shared, fifo or per-transfer; may be repeated",
+           "memory), credit-delay=0s, startup=0s, queues=shared, fifo or per-transfer, "
+           "rings=dateline, bubble or none (of a torus); may be repeated",
            .take = take_packet),
     GONE("packet", "--packet-set"),
     SHARED(map, AT(request, map)),

@@ -35,6 +35,7 @@ struct hop_packet_options {
                              * at once, from a payload; 0: two payloads a link of its route and what the slowest link
                              * sends during the route's latency */
     enum hop_packet_queues queues;
+    enum hop_ring_protection rings; /* of a torus */
 };
 
 struct hop_simulate_options {
@@ -49,7 +50,7 @@ struct hop_simulate_options {
 };
 
 /* Fidelity packet refuses model loggp, and what would take more than 2e10 packet-hops; where routes form circles,
- * packets can block each other for good, which is HOP_ERR_DEADLOCK. */
+ * packets can block each other for good, which is HOP_ERR_DEADLOCK: the diagnostic names the links of the circle. */
 
 /* Simulates once. Devices, routes and deadlocks between dependencies and source queues are checked first; places in the diagnostic
  * are the schedule's. options may be NULL (detail segments). The timeline is the caller's; network and schedule must outlive it. */

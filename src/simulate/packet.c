@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/heap.h"
 
@@ -117,10 +118,16 @@ static inline uint32_t credits_of(uint32_t bytes)
     return (bytes + HOP_CREDIT_BYTES - 1) & ~(uint32_t)(HOP_CREDIT_BYTES - 1);
 }
 
-static inline bool has_credits(struct hop_packets *p, uint32_t step, uint32_t bytes)
+static inline uint32_t credits_at(const struct hop_packets *p, const struct hop_packet_step *step, uint32_t bytes)
 {
-    uint32_t pool = p->steps[step].pool;
-    bool has = pool == HOP_NONE || p->credits[pool] >= credits_of(bytes);
+    return credits_of(step->whole ? (uint32_t)p->payload : bytes);
+}
+
+static inline bool has_credits(struct hop_packets *p, uint32_t at, uint32_t bytes)
+{
+    const struct hop_packet_step *step = &p->steps[at];
+    uint32_t needed = credits_at(p, step, bytes);
+    bool has = step->pool == HOP_NONE || p->credits[step->pool] >= (step->enters ? 2 : 1) * needed;
     p->lacking = p->lacking || !has;
     return has;
 }
@@ -194,7 +201,7 @@ static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
     wire->residue = hop_max(time - (double)whole, 0);
     wire->sending = packet;
     if (step->pool != HOP_NONE) {
-        what->taken = credits_of(what->bytes);
+        what->taken = credits_at(p, step, what->bytes);
         assert(p->credits[step->pool] >= what->taken);
         p->credits[step->pool] -= what->taken;
     }
@@ -313,7 +320,7 @@ static inline void serve_link(struct hop_packets *p, uint32_t link)
             wire->turn = at + 1 < wire->count ? at + 1 : 0;
         if (turn == SENDS)
             return;
-        if (turn == WAITS)
+        if (turn == WAITS && !wire->apart)
             break;
         at = at + 1 < wire->count ? at + 1 : 0;
     }
@@ -497,13 +504,71 @@ uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_
     return p->ended_count;
 }
 
+/* ---- stuck ---- */
+
+/* Of every buffer, the step that a packet at the head of one of its queues wants to take; HOP_NONE: it is empty. */
+static uint32_t *find_blocked(const struct hop_packets *p)
+{
+    uint32_t *blocked = malloc(((size_t)p->buffer_count + 1) * sizeof *blocked);
+    if (!blocked)
+        return NULL;
+    memset(blocked, 0xff, p->buffer_count * sizeof *blocked);
+    for (uint32_t q = 0; q < p->fifo_count; q++) {
+        if (p->fifos[q].head == HOP_NONE)
+            continue;
+        uint32_t step = p->packets[p->fifos[q].head].step;
+        blocked[p->steps[step - 1].buffer] = step;
+    }
+    return blocked;
+}
+
+/* Each full buffer has a head, which waits for the next buffer: that goes round. Returns a buffer of the circle. */
+static uint32_t find_circle(const struct hop_packets *p, const uint32_t *blocked)
+{
+    uint32_t at = 0;
+    while (at < p->buffer_count && blocked[at] == HOP_NONE)
+        at++;
+    for (uint32_t i = 0; at < p->buffer_count && i < p->buffer_count; i++)
+        at = blocked[at] == HOP_NONE ? HOP_NONE : p->steps[blocked[at]].buffer;
+    return at < p->buffer_count && blocked[at] != HOP_NONE ? at : HOP_NONE;
+}
+
+static void name_circle(const struct hop_packets *p, const uint32_t *blocked, uint32_t start, char *text, size_t size)
+{
+    enum { NAMED = 4 };
+    uint32_t at = start, length = 0;
+    size_t used = 0;
+    do {
+        char name[64];
+        const struct hop_packet_step *step = &p->steps[blocked[at] - 1]; /* whose buffer it is */
+        const struct hop_wire *wire = &p->wires[step->link];
+        (void)hop_topology_link_name(p->simulation->timeline->topology, wire->directed, name, sizeof name);
+        if (length++ < NAMED)
+            used += (size_t)snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", name,
+                                     step->buffer > wire->buffer ? " (its second channel)" : "");
+        at = p->steps[blocked[at]].buffer;
+    } while (at != start);
+    if (length > NAMED)
+        (void)snprintf(text + used, size - used, " and %u more", length - NAMED);
+}
+
 enum hop_status hop_packets_stuck(const struct hop_packets *p, struct hop_diag *diag)
 {
+    char circle[4 * 100 + 32] = "";
     if (p->failed)
         return hop_fail_memory(diag);
     if (p->late)
         return hop_fail(diag, HOP_ERR_LIMIT, "the packets take longer than 53 days\nless to move, or fidelity fluid");
-    return hop_fail(diag, HOP_ERR_DEADLOCK,
-                    "the packets wait for each other's buffers in a circle\nroutes without a circle of links, as in a "
-                    "tree, or fidelity fluid");
+    uint32_t *blocked = find_blocked(p);
+    if (!blocked)
+        return hop_fail_memory(diag);
+    uint32_t start = find_circle(p, blocked);
+    if (start != HOP_NONE)
+        name_circle(p, blocked, start, circle, sizeof circle);
+    free(blocked);
+    return hop_fail(
+        diag, HOP_ERR_DEADLOCK,
+        "the packets wait for each other in a circle of full buffers%s%s\nroutes without a circle of links, "
+        "as in a tree; for a torus rings=dateline or bubble; or fidelity fluid",
+        circle[0] ? ", those behind " : "", circle);
 }

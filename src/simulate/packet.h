@@ -10,8 +10,9 @@
  *     source --link 0--> [ buffer: a queue for link 1, one for link 5 ] --link 1--> [ ... ] --link 2--> destination
  *                                                                       \-link 5--> ...
  *
- * Who wants to go over link m stands in one of its feeds: one a link that leads to it, one a source that begins there.
- * Link m takes a packet of each in turn. A step is one link of one transfer's route; every packet knows the step it is
+ * Who wants to go over link m stands in one of its feeds: one a buffer that leads to it, one a source that begins there.
+ * Link m takes a packet of each in turn. Behind a link of a torus's ring lie two buffers, one a virtual channel
+ * (topology/channels.c). A step is one link of one transfer's route; every packet knows the step it is
  * at.
  *
  * Time is in whole picoseconds. An instant has two parts: what happens at it (a packet has been sent, one arrives,
@@ -52,10 +53,13 @@ struct hop_packet_step {
     uint32_t link;  /* in use, from 0 */
     uint32_t feed;  /* through which it wants to get there */
     uint32_t queue; /* where it waits; HOP_NONE: at its source */
-    uint32_t pool;  /* credits of the buffer behind this link; HOP_NONE: the destination, which takes all */
+    uint32_t buffer; /* behind this link */
+    uint32_t pool;   /* credits of it, or of the transfer's part of it; HOP_NONE: the destination, which takes all */
     uint32_t transfer;
     uint32_t next; /* in its feed's ring of waiting members */
     bool cuts;     /* what arrives here has just crossed a root complex */
+    bool whole;    /* bubble: every packet takes a full one's credits */
+    bool enters;   /* bubble: a ring; it leaves room for another packet */
     double ps_per_byte;
 };
 
@@ -104,6 +108,8 @@ struct hop_wire {
     uint32_t directed;
     double residue; /* of a picosecond, carried to the next packet */
     bool touched;
+    bool apart;      /* its feeds wait for different buffers: one that lacks credits does not hold up the others */
+    uint32_t buffer; /* the first of those behind it */
     bool expecting; /* an event is due when the first credits are back */
 };
 
@@ -123,6 +129,7 @@ struct hop_packets {
     struct hop_simulation *simulation;
     struct hop_arena arena;
     enum hop_packet_queues queues;
+    enum hop_ring_protection rings;
     double payload, header, cut_mean, startup_s, read_bytes;
     uint64_t delay; /* of credits */
     uint64_t hops_planned;
@@ -135,7 +142,7 @@ struct hop_packets {
     struct hop_wire *wires;
     struct hop_fifo *fifos;
     uint32_t *pool_size;
-    uint32_t step_count, transfer_count, feed_count, wire_count, fifo_count, pool_count;
+    uint32_t step_count, transfer_count, feed_count, wire_count, buffer_count, fifo_count, pool_count;
 
     /* a run */
     uint64_t clock, hops;

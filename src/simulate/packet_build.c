@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "model/network.h"
+#include "topology/channels.h"
 
 #define PS_PER_S 1e12
 #define HOPS_LIMIT 2e10
@@ -32,6 +33,7 @@ static enum hop_status take_options(struct hop_packets *p, double *buffer, struc
     HOP_CHECK(hop_options_take(&own, sizeof own, p->simulation->options.packet, diag));
     const struct hop_topology *topology = p->simulation->timeline->topology;
     p->queues = o->queues;
+    p->rings = o->rings;
     p->payload = o->payload_bytes ? (double)o->payload_bytes : hop_topology_parameter(topology, "pcie_payload")->value;
     p->payload = floor(p->payload);
     *buffer = o->buffer_bytes ? (double)o->buffer_bytes : BUFFER_PAYLOADS * p->payload;
@@ -51,6 +53,8 @@ static enum hop_status take_options(struct hop_packets *p, double *buffer, struc
         return refuse(diag, "startup", o->startup_s, "0 to 1 s");
     if ((unsigned)o->queues > HOP_PACKET_PER_TRANSFER)
         return refuse(diag, "queues", o->queues, "an enumerator of enum hop_packet_queues");
+    if ((unsigned)o->rings > HOP_RING_NONE)
+        return refuse(diag, "rings", o->rings, "an enumerator of enum hop_ring_protection");
     if (!(p->cut_mean >= 1 && p->cut_mean <= 256))
         return hop_fail(diag, HOP_ERR_INVALID,
                         "crossing_packets is %g\n1 to 256 for the packet simulation, which cuts packets into so many",
@@ -200,11 +204,35 @@ static bool number_links(struct hop_packets *p)
     return true;
 }
 
-/* Step i's link and what feeds it there, a link or (HOP_NONE) the source. */
+/* Directed links are numbered by now. A link of a ring has two buffers under dateline, and its packets, once in the ring,
+ * do not come back to the first. */
+static void number_buffers(struct hop_packets *p)
+{
+    const struct hop_topology *topology = p->simulation->timeline->topology;
+    for (uint32_t w = 0; w < p->wire_count; w++) {
+        bool ring = hop_ring_of(topology, p->wires[w].directed) > 0;
+        p->wires[w].buffer = p->buffer_count;
+        p->wires[w].apart = ring && p->rings != HOP_RING_NONE;
+        p->buffer_count += ring && p->rings == HOP_RING_DATELINE ? HOP_CHANNELS : 1;
+    }
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        struct hop_packet_step *step = &p->steps[i];
+        const struct hop_wire *wire = &p->wires[step->link];
+        bool first = p->transfers[step->transfer].first == i;
+        uint32_t before = first ? HOP_NONE : p->wires[step[-1].link].directed;
+        uint32_t channel = first ? 0 : step[-1].buffer - p->wires[step[-1].link].buffer;
+        unsigned ring = hop_ring_of(topology, wire->directed);
+        step->buffer = wire->buffer + hop_channel_of(topology, p->rings, before, channel, wire->directed);
+        step->whole = ring > 0 && p->rings == HOP_RING_BUBBLE && p->queues != HOP_PACKET_PER_TRANSFER;
+        step->enters = step->whole && (before == HOP_NONE || hop_ring_of(topology, before) != ring);
+    }
+}
+
+/* Step i's link and what feeds it there, a buffer or (HOP_NONE) the source. */
 static uint64_t feed_key(const struct hop_packets *p, uint32_t i)
 {
     bool source = p->transfers[p->steps[i].transfer].first == i;
-    return (uint64_t)p->steps[i].link << 32 | (source ? HOP_NONE : p->steps[i - 1].link);
+    return (uint64_t)p->steps[i].link << 32 | (source ? HOP_NONE : p->steps[i - 1].buffer);
 }
 
 static bool find_feeds(struct hop_packets *p)
@@ -245,8 +273,8 @@ static bool find_feeds(struct hop_packets *p)
 static enum hop_status size_pools(struct hop_packets *p, double buffer, struct hop_diag *diag)
 {
     bool own = p->queues == HOP_PACKET_PER_TRANSFER;
-    p->pool_count = own ? p->step_count : p->wire_count;
-    p->fifo_count = own ? p->step_count : p->queues == HOP_PACKET_FIFO ? p->wire_count : p->feed_count;
+    p->pool_count = own ? p->step_count : p->buffer_count;
+    p->fifo_count = own ? p->step_count : p->queues == HOP_PACKET_FIFO ? p->buffer_count : p->feed_count;
     p->pool_size = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->pool_size);
     if (!p->pool_size)
         return hop_fail_memory(diag);
@@ -260,7 +288,7 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
         double size = HOP_CREDIT_BYTES * ceil((buffer + trip) / HOP_CREDIT_BYTES);
         if (size > POOL_LIMIT)
             return hop_fail(diag, HOP_ERR_LIMIT, "a buffer of %.2g bytes, as a link's latency needs it", size);
-        step->pool = own ? i : step->link;
+        step->pool = own ? i : step->buffer;
         if (p->pool_size[step->pool] < (uint32_t)size)
             p->pool_size[step->pool] = (uint32_t)size;
     }
@@ -294,7 +322,11 @@ enum hop_status hop_packets_create(struct hop_simulation *simulation, struct hop
     enum hop_status status = take_options(p, &buffer, diag);
     if (status == HOP_OK)
         status = lay_transfers(p, diag);
-    if (status == HOP_OK && (!number_links(p) || !find_feeds(p)))
+    if (status == HOP_OK && !number_links(p))
+        status = hop_fail_memory(diag);
+    if (status == HOP_OK)
+        number_buffers(p);
+    if (status == HOP_OK && !find_feeds(p))
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
         status = size_pools(p, buffer, diag);
