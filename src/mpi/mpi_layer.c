@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "mpi/mpi_engine.h"
 #include "mpi/persistent.h"
+#include "mpi/ticks.h"
 #include "mpi/traffic_file.h"
 
 #include <dlfcn.h>
@@ -244,6 +245,7 @@ void hop_layer_begin(void)
         return;
     layer.mpi = mpi;
     layer.begin_s = hop_now_s();
+    hop_ticks_begin();
     layer.process = getpid();
     begin_engine();
     __atomic_store_n(&on, true, __ATOMIC_RELEASE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this process has counted: messages per rank of the job, their sizes, calls and the time in them. Any thread may
- * add at any time; each number is right on its own while others still count.
+ * What this process has counted: messages per rank of the job, their sizes, and calls by the place in the program that
+ * made them. Any thread may add at any time; each number is right on its own while others still count.
  */
 #ifndef HOP_MPI_TRAFFIC_COUNTS_H
 #define HOP_MPI_TRAFFIC_COUNTS_H
@@ -27,18 +27,28 @@ struct hop_mpi_cell {
     uint64_t bytes[MEMORY_COUNT], messages[MEMORY_COUNT];
 };
 
-struct hop_mpi_call_sum {
-    uint64_t calls, bytes, time_ns;
+/* Where a call came from: where it returns to, and the stack pointer before it. */
+struct hop_mpi_caller {
+    const void *returns_to, *frame;
+};
+
+/* A function called from one place, by one thread or several. */
+struct hop_mpi_site {
+    const void *returns_to; /* NULL: not known */
+    uint32_t call;
+    uint64_t calls, bytes, ticks;
 };
 
 /* Before there is anything to count; false: no memory. */
 bool hop_counts_begin(int ranks);
 void hop_counts_message(const struct hop_mpi_message *message);
-void hop_counts_call(enum hop_mpi_call call, uint64_t bytes, uint64_t time_ns);
+void hop_counts_call(enum hop_mpi_call call, const struct hop_mpi_caller *caller, uint64_t bytes, uint64_t ticks);
 
 /* What was counted: a rank's cells by class, NULL: nothing. peer -1: all other jobs. */
 const struct hop_mpi_cell *hop_counts_peer(int peer);
-const struct hop_mpi_call_sum *hop_counts_calls(void); /* HOP_MPI_CALL_COUNT */
-const uint64_t (*hop_counts_sizes(void))[SIZE_BINS];   /* messages, by class */
+/* Each site once a thread, with what it is at this moment. */
+void hop_counts_sites(void (*take)(void *context, const struct hop_mpi_site *site), void *context);
+/* Messages, by class and size, are added to what is there. */
+void hop_counts_sizes(uint64_t sizes[CLASS_COUNT][SIZE_BINS]);
 
 #endif

@@ -2,11 +2,13 @@
 /*
  * The traffic file. What each rank sends to rank 0, one after the other:
  *
- *     who it is and how many rows | calls | sizes | rows, one a pair and class
+ *     who it is, sizes, and how many of | rows, one a pair and class | places that it called from
  */
 #include "mpi/traffic_file.h"
 
 #include "base/json_write.h"
+#include "mpi/summary.h"
+#include "mpi/ticks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +25,7 @@ struct rank_part {
     double seconds;
     uint64_t elsewhere_bytes; /* to and from other jobs */
     uint64_t row_count;
-    struct hop_mpi_call_sum calls[HOP_MPI_CALL_COUNT];
+    uint32_t site_count;
     uint64_t sizes[CLASS_COUNT][SIZE_BINS];
 };
 
@@ -33,12 +35,21 @@ struct rank_row {
     struct hop_mpi_cell cell;
 };
 
+/* What one rank has. */
+struct rank_counts {
+    struct rank_part *part;
+    struct rank_row *rows;
+    struct hop_mpi_sites sites;
+};
+
 struct file {
     const struct hop_mpi_run *run;
     struct hop_buffer pairs, processes;
-    struct hop_mpi_call_sum calls[HOP_MPI_CALL_COUNT];
+    struct hop_mpi_sum calls[HOP_MPI_CALL_COUNT];
+    struct hop_mpi_sites sites;
     uint64_t sizes[CLASS_COUNT][SIZE_BINS];
     uint64_t elsewhere_bytes, bytes, messages;
+    struct hop_mpi_rank_time least, most; /* in MPI */
 };
 
 /* ---- a rank's part ---- */
@@ -73,24 +84,30 @@ static uint64_t list_rows(const struct hop_mpi_run *run, struct rank_row *rows, 
     return count;
 }
 
-/* The rows are the caller's. NULL and no rows: no memory. */
-static struct rank_part *own_part(const struct hop_mpi_run *run, struct rank_row **rows)
+/* false: no memory. */
+static bool count_own(const struct hop_mpi_run *run, struct rank_counts *own)
 {
-    struct rank_part *part = calloc(1, sizeof *part);
     uint64_t most = list_rows(run, NULL, 0);
-    *rows = calloc(most + 1, sizeof **rows);
-    if (!part)
-        return NULL;
+    struct rank_part *part = own->part = calloc(1, sizeof *part);
+    own->rows = calloc(most + 1, sizeof *own->rows);
+    hop_sites_own(&own->sites, hop_ticks_rate());
+    if (!part || !own->rows)
+        return false;
     part->seconds = run->seconds;
     part->elsewhere_bytes = elsewhere();
     (void)gethostname(part->host, sizeof part->host - 1);
-    memcpy(part->calls, hop_counts_calls(), sizeof part->calls);
-    memcpy(part->sizes, hop_counts_sizes(), sizeof part->sizes);
-    if (*rows) {
-        uint64_t count = list_rows(run, *rows, most); /* other threads may still add */
-        part->row_count = count < most ? count : most;
-    }
-    return part;
+    hop_counts_sizes(part->sizes);
+    uint64_t count = list_rows(run, own->rows, most); /* other threads may still add */
+    part->row_count = count < most ? count : most;
+    part->site_count = own->sites.count;
+    return true;
+}
+
+static void drop(struct rank_counts *counts)
+{
+    free(counts->part);
+    free(counts->rows);
+    free(counts->sites.items);
 }
 
 /* ---- the file ---- */
@@ -110,31 +127,71 @@ static void put_rows(struct file *file, const struct rank_row *rows, uint64_t co
     }
 }
 
-static void put_rank(struct file *file, int rank, const struct rank_part *part)
+/* Its functions, of the places that it called them from. */
+static double put_sums(struct file *file, const struct hop_mpi_sites *sites)
 {
-    uint64_t time_ns = 0;
-    for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
-        file->calls[c].calls += part->calls[c].calls;
-        file->calls[c].bytes += part->calls[c].bytes;
-        file->calls[c].time_ns += part->calls[c].time_ns;
-        time_ns += part->calls[c].time_ns;
+    struct hop_mpi_sum sums[HOP_MPI_CALL_COUNT] = {0};
+    double seconds = 0;
+    for (uint32_t i = 0; i < sites->count; i++) {
+        struct hop_mpi_sum *sum = &sums[sites->items[i].call];
+        hop_sum_add(sum, &sites->items[i].sum);
+        seconds += sites->items[i].sum.seconds;
+        sum->ranks = 1;
+        sum->least_s = sum->most_s = sum->seconds;
     }
+    for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
+        if (sums[c].calls)
+            hop_sum_add(&file->calls[c], &sums[c]);
+    }
+    return seconds;
+}
+
+static void put_rank(struct file *file, int rank, const struct rank_counts *counts)
+{
+    const struct rank_part *part = counts->part;
+    double seconds = put_sums(file, &counts->sites);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         for (unsigned b = 0; b < SIZE_BINS; b++)
             file->sizes[c][b] += part->sizes[c][b];
     }
+    if (!file->processes.length || seconds < file->least.seconds)
+        file->least = (struct hop_mpi_rank_time){rank, seconds};
+    if (!file->processes.length || seconds > file->most.seconds)
+        file->most = (struct hop_mpi_rank_time){rank, seconds};
     file->elsewhere_bytes += part->elsewhere_bytes;
+    put_rows(file, counts->rows, part->row_count);
+    hop_sites_add(&file->sites, counts->sites.items, counts->sites.count);
     hop_json_put(&file->processes, "\n    {rank:%d,host:%s,seconds:%g,mpi_seconds:%g}", rank, part->host, part->seconds,
-                 (double)time_ns * 1e-9);
+                 seconds);
+}
+
+/* Behind the name, and where there is one the place. */
+static void put_sum(struct hop_buffer *out, const struct hop_mpi_sum *sum)
+{
+    hop_json_put(out, "calls:%llu,bytes:%llu,seconds:%g,ranks:%u,least_seconds:%g,most_seconds:%g}",
+                 (unsigned long long)sum->calls, (unsigned long long)sum->bytes, sum->seconds, sum->ranks, sum->least_s,
+                 sum->most_s);
 }
 
 static void put_calls(struct hop_buffer *out, const struct file *file)
 {
     for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
-        if (file->calls[c].calls)
-            hop_json_put(out, "\n    {name:%s,calls:%llu,bytes:%llu,seconds:%g}", call_names[c],
-                         (unsigned long long)file->calls[c].calls, (unsigned long long)file->calls[c].bytes,
-                         (double)file->calls[c].time_ns * 1e-9);
+        if (file->calls[c].calls) {
+            hop_json_put(out, "\n    {name:%s", call_names[c]);
+            put_sum(out, &file->calls[c]);
+        }
+    }
+}
+
+static void put_sites(struct hop_buffer *out, const struct hop_mpi_sites *sites)
+{
+    for (uint32_t i = 0; i < sites->count; i++) {
+        const struct hop_mpi_place *place = &sites->items[i].place;
+        hop_json_put(out, "\n    {name:%s,module:%s,offset:%llu", call_names[sites->items[i].call], place->module,
+                     (unsigned long long)place->offset);
+        if (place->function[0])
+            hop_json_put(out, "function:%s", place->function);
+        put_sum(out, &sites->items[i].sum);
     }
 }
 
@@ -165,12 +222,14 @@ static void compose(struct hop_buffer *out, struct file *file)
     hop_buffer_add(out, file->pairs.text, file->pairs.length);
     hop_json_put(out, "],\n  calls:[");
     put_calls(out, file);
+    hop_json_put(out, "],\n  sites:[");
+    put_sites(out, &file->sites);
     hop_json_put(out, "],\n  sizes:[");
     put_sizes(out, file);
     hop_json_put(out, "],\n  processes:[");
     hop_buffer_add(out, file->processes.text, file->processes.length);
     hop_json_put(out, "]\n}\n");
-    out->failed = out->failed || file->pairs.failed || file->processes.failed;
+    out->failed = out->failed || file->pairs.failed || file->processes.failed || file->sites.failed;
 }
 
 /* Under another name first, so that there is never half a file. */
@@ -178,6 +237,7 @@ static void write_file(struct file *file, const char *path)
 {
     char other[4096];
     struct hop_buffer out = {0};
+    hop_sites_finish(&file->sites);
     compose(&out, file);
     (void)snprintf(other, sizeof other, "%s.%ld", path, (long)getpid());
     FILE *stream = out.failed ? NULL : fopen(other, "w");
@@ -197,45 +257,20 @@ static const char *file_name(void)
     return name && name[0] ? name : "hopcast-traffic.json";
 }
 
-/* ---- a summary ---- */
-
-static void say_calls(const struct file *file, double all_s, double mpi_s)
-{
-    bool said[HOP_MPI_CALL_COUNT] = {0};
-    (void)fprintf(stderr, "  %-28s %12s %12s %7s %7s %12s\n", "call", "calls", "seconds", "app %", "MPI %",
-                  "bytes a call");
-    for (unsigned i = 0; i < 20; i++) {
-        unsigned most = HOP_MPI_CALL_COUNT;
-        for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
-            if (!said[c] && file->calls[c].calls &&
-                (most == HOP_MPI_CALL_COUNT || file->calls[c].time_ns > file->calls[most].time_ns))
-                most = c;
-        }
-        if (most == HOP_MPI_CALL_COUNT)
-            return;
-        const struct hop_mpi_call_sum *sum = &file->calls[most];
-        double seconds = (double)sum->time_ns * 1e-9;
-        said[most] = true;
-        (void)fprintf(stderr, "  %-28s %12" PRIu64 " %12.6f %7.2f %7.2f %12.1f\n", call_names[most], sum->calls,
-                      seconds, all_s > 0 ? 100 * seconds / all_s : 0, mpi_s > 0 ? 100 * seconds / mpi_s : 0,
-                      (double)sum->bytes / (double)sum->calls);
-    }
-}
-
 static void say_summary(const struct file *file)
 {
-    const char *verbose = getenv("HOPCAST_VERBOSE");
-    double mpi_s = 0, all_s = file->run->seconds * file->run->ranks;
-    if (!verbose || !verbose[0] || strcmp(verbose, "0") == 0)
-        return;
-    for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++)
-        mpi_s += (double)file->calls[c].time_ns * 1e-9;
-    (void)fprintf(stderr,
-                  "libhopcast_mpi.so: %d ranks on %s for %.3f s, %.1f %% of it in MPI; %" PRIu64 " messages of %" PRIu64
-                  " bytes in all; in %s\n",
-                  file->run->ranks, file->run->library, file->run->seconds, all_s > 0 ? 100 * mpi_s / all_s : 0,
-                  file->messages, file->bytes, file_name());
-    say_calls(file, all_s, mpi_s);
+    struct hop_mpi_summary summary = {.library = file->run->library,
+                                      .file = file_name(),
+                                      .ranks = file->run->ranks,
+                                      .seconds = file->run->seconds,
+                                      .messages = file->messages,
+                                      .bytes = file->bytes,
+                                      .names = call_names,
+                                      .calls = file->calls,
+                                      .sites = &file->sites,
+                                      .least = file->least,
+                                      .most = file->most};
+    hop_summary_say(&summary);
 }
 
 /* ---- all ranks, or one ---- */
@@ -244,37 +279,44 @@ static void finish(struct file *file)
 {
     hop_buffer_finish(&file->pairs);
     hop_buffer_finish(&file->processes);
+    free(file->sites.items);
     free(file);
+}
+
+static bool send_own(const struct hop_mpi_shim *mpi, const struct rank_counts *own)
+{
+    return mpi->send(own->part, sizeof *own->part) == 0 &&
+           mpi->send(own->rows, own->part->row_count * sizeof *own->rows) == 0 &&
+           mpi->send(own->sites.items, own->part->site_count * sizeof *own->sites.items) == 0;
 }
 
 static bool receive_rank(struct file *file, int rank)
 {
-    struct rank_part *part = calloc(1, sizeof *part);
-    struct rank_row *rows = NULL;
-    bool fine = part && file->run->mpi->receive(rank, part, sizeof *part) == 0 &&
-                (rows = calloc(part->row_count + 1, sizeof *rows)) &&
-                file->run->mpi->receive(rank, rows, part->row_count * sizeof *rows) == 0;
+    const struct hop_mpi_shim *mpi = file->run->mpi;
+    struct rank_counts its = {.part = calloc(1, sizeof *its.part)};
+    bool fine = its.part && mpi->receive(rank, its.part, sizeof *its.part) == 0 &&
+                (its.rows = calloc(its.part->row_count + 1, sizeof *its.rows)) &&
+                (its.sites.items = calloc((size_t)its.part->site_count + 1, sizeof *its.sites.items)) &&
+                mpi->receive(rank, its.rows, its.part->row_count * sizeof *its.rows) == 0 &&
+                mpi->receive(rank, its.sites.items, its.part->site_count * sizeof *its.sites.items) == 0;
     if (fine) {
-        put_rows(file, rows, part->row_count);
-        put_rank(file, rank, part);
+        its.sites.count = its.part->site_count;
+        put_rank(file, rank, &its);
     }
-    free(rows);
-    free(part);
+    drop(&its);
     return fine;
 }
 
 void hop_traffic_file_of_all(const struct hop_mpi_run *run)
 {
-    struct rank_row *rows = NULL;
-    struct rank_part *part = own_part(run, &rows);
+    struct rank_counts own = {0};
     struct file *file = calloc(1, sizeof *file);
-    bool fine = part && file;
+    bool fine = count_own(run, &own) && file;
     if (fine && run->rank > 0) {
-        fine = run->mpi->send(part, sizeof *part) == 0 && run->mpi->send(rows, part->row_count * sizeof *rows) == 0;
+        fine = send_own(run->mpi, &own);
     } else if (fine) {
         file->run = run;
-        put_rows(file, rows, part->row_count);
-        put_rank(file, 0, part);
+        put_rank(file, 0, &own);
         for (int r = 1; r < run->ranks && fine; r++)
             fine = receive_rank(file, r);
         write_file(file, file_name());
@@ -282,8 +324,7 @@ void hop_traffic_file_of_all(const struct hop_mpi_run *run)
     }
     if (!fine)
         (void)fprintf(stderr, "libhopcast_mpi.so: rank %d's traffic is lost: no memory or no connection\n", run->rank);
-    free(part);
-    free(rows);
+    drop(&own);
     if (file)
         finish(file);
 }
@@ -291,20 +332,17 @@ void hop_traffic_file_of_all(const struct hop_mpi_run *run)
 void hop_traffic_file_of_one(const struct hop_mpi_run *run)
 {
     char path[4096];
-    struct rank_row *rows = NULL;
-    struct rank_part *part = own_part(run, &rows);
+    struct rank_counts own = {0};
     struct file *file = calloc(1, sizeof *file);
     (void)snprintf(path, sizeof path, "%s.rank%d", file_name(), run->rank);
-    if (part && file) {
+    if (count_own(run, &own) && file) {
         file->run = run;
-        put_rows(file, rows, part->row_count);
-        put_rank(file, run->rank, part);
+        put_rank(file, run->rank, &own);
         write_file(file, path);
         (void)fprintf(stderr, "libhopcast_mpi.so: rank %d ended by %s: what it had counted is in %s\n", run->rank,
                       run->ended, path);
     }
-    free(part);
-    free(rows);
+    drop(&own);
     if (file)
         finish(file);
 }

@@ -8,8 +8,7 @@
  * thread counts, so that a call counts once, however it was reached. They are weak, as those of an MPI are.
  */
 #include "mpi/mpi_layer.h"
-
-#include "base/clock.h"
+#include "mpi/ticks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +101,8 @@ static int perform(enum hop_mpi_call call, void *address, unsigned arity, const 
     return hop_layer_instead(call, a, &error) ? error : do_call(address, arity, a);
 }
 
-static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *a)
+static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *a,
+                 const struct hop_mpi_caller *caller)
 {
     const struct hop_mpi_row *row = &rows[call];
     word request = 0;
@@ -111,25 +111,26 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     depth--;
     if (!hop_layer_counts())
         return perform(call, address, arity, a);
-    uint64_t begin_ns = hop_now_ns();
+    uint64_t begin = hop_ticks();
     int error = perform(call, address, arity, a);
-    uint64_t time_ns = hop_now_ns() - begin_ns, bytes = 0;
+    uint64_t ticks = hop_ticks() - begin, bytes = 0;
     if (error || !hop_layer_is_on() || __atomic_load_n(&paused, __ATOMIC_RELAXED))
         return error;
     depth++;
     bytes = hop_layer_count(row, a, request);
     depth--;
-    hop_counts_call(call, bytes, time_ns);
+    hop_counts_call(call, caller, bytes, ticks);
     return 0;
 }
 
-static int through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a)
+static int through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a,
+                   const struct hop_mpi_caller *caller)
 {
     void *address = find_next(call, inner);
     if (depth > 0)
         return do_call(address, arity, a);
     if (hop_layer_is_on())
-        return count(call, address, arity, a);
+        return count(call, address, arity, a, caller);
     int error = do_inside(address, arity, a);
     if (rows[call].kind == KIND_INIT && !error) {
         depth++;
@@ -173,7 +174,8 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
     int name(TAKES_##arity)                                                                                            \
     {                                                                                                                  \
         const word arguments[13] = {GIVES_##arity};                                                                    \
-        return through(call, inner, arity, arguments);                                                                 \
+        const struct hop_mpi_caller caller = {__builtin_return_address(0), __builtin_dwarf_cfa()};                     \
+        return through(call, inner, arity, arguments, &caller);                                                        \
     }
 #define WRAP(arity, name, kind, roles)                                                                                 \
     _Static_assert(sizeof(roles) == (arity) + 1, "a role an argument: " #name);                                        \

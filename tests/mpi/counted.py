@@ -103,7 +103,15 @@ def calls():
 
 
 def threads():
-    counted("threads", ranks=2)
+    """And the place of their calls: each thread's are put together, and so are those of processes at other addresses."""
+    document, _ = counted("threads", ranks=2)
+    sites = [site for site in document["sites"] if site["name"] == "MPI_Send"]
+    if check(len(sites) == 1 and (sites[0]["calls"], sites[0]["ranks"]) == (2 * 3 * 200, 2), f"one place: {sites}") and shutil.which("addr2line"):
+        named = subprocess.run(["addr2line", "-fe", sites[0]["module"], hex(sites[0]["offset"])], capture_output=True, text=True)
+        check(named.stdout.startswith("many\n"), f"its function: {named}")
+    for row in document["calls"]:
+        check(row["calls"] == sum(site["calls"] for site in document["sites"] if site["name"] == row["name"]) and
+              row["least_seconds"] <= row["seconds"] / row["ranks"] * (1 + 1e-9) <= row["most_seconds"] * (1 + 1e-6), f"places of {row}")
 
 
 def device():

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mpi/summary.h"
+
+#include "base/base.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { LINES = 20 }; /* of a table, at most */
+
+struct line {
+    const char *name;
+    const struct hop_mpi_sum *sum;
+    const struct hop_mpi_place *place; /* NULL: of a function */
+};
+
+static int by_time(const void *a, const void *b)
+{
+    return HOP_ORDER(((const struct line *)b)->sum->seconds, ((const struct line *)a)->sum->seconds);
+}
+
+static const char *file_of(const struct hop_mpi_place *place)
+{
+    const char *slash = strrchr(place->module, '/');
+    return slash ? slash + 1 : place->module;
+}
+
+static void say_line(const struct line *line, double all_s, double mpi_s)
+{
+    const struct hop_mpi_sum *sum = line->sum;
+    (void)fprintf(stderr, "  %-30s %11" PRIu64 " %11.4f %6.2f %6.2f %10.4f %10.4f %10.4f %11.4g %11.4g", line->name,
+                  sum->calls, sum->seconds, all_s > 0 ? 100 * sum->seconds / all_s : 0,
+                  mpi_s > 0 ? 100 * sum->seconds / mpi_s : 0, sum->least_s, sum->seconds / sum->ranks, sum->most_s,
+                  (double)sum->bytes, (double)sum->bytes / (double)sum->calls);
+    if (line->place)
+        (void)fprintf(stderr, "  %s 0x%" PRIx64 "%s%s", file_of(line->place), line->place->offset,
+                      line->place->function[0] ? " " : "", line->place->function);
+    (void)fprintf(stderr, "\n");
+}
+
+/* The lines of most time. */
+static void say_table(const char *title, const char *more, struct line *lines, uint32_t count, double all_s,
+                      double mpi_s)
+{
+    qsort(lines, count, sizeof *lines, by_time);
+    (void)fprintf(stderr, "  %-30s %11s %11s %6s %6s %10s %10s %10s %11s %11s%s\n", title, "calls", "seconds", "app %",
+                  "MPI %", "least s", "mean s", "most s", "bytes", "a call", more);
+    for (uint32_t i = 0; i < count && i < LINES; i++)
+        say_line(&lines[i], all_s, mpi_s);
+    if (count > LINES)
+        (void)fprintf(stderr, "  and %" PRIu32 " more in the file\n", count - LINES);
+}
+
+static bool is_wanted(void)
+{
+    const char *verbose = getenv("HOPCAST_VERBOSE");
+    return verbose && verbose[0] && strcmp(verbose, "0") != 0;
+}
+
+void hop_summary_say(const struct hop_mpi_summary *run)
+{
+    double mpi_s = 0, all_s = run->seconds * run->ranks;
+    uint32_t functions = 0, most = run->sites->count > HOP_MPI_CALL_COUNT ? run->sites->count : HOP_MPI_CALL_COUNT;
+    struct line *lines = is_wanted() ? calloc(most, sizeof *lines) : NULL;
+    if (!lines)
+        return;
+    for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
+        mpi_s += run->calls[c].seconds;
+        if (run->calls[c].calls)
+            lines[functions++] = (struct line){run->names[c], &run->calls[c], NULL};
+    }
+    (void)fprintf(
+        stderr,
+        "libhopcast_mpi.so: %d ranks on %s for %.3f s, %.1f %% of it in MPI (least rank %d, %.3f s; most rank "
+        "%d, %.3f s); %" PRIu64 " messages of %" PRIu64 " bytes in all; in %s\n",
+        run->ranks, run->library, run->seconds, all_s > 0 ? 100 * mpi_s / all_s : 0, run->least.rank,
+        run->least.seconds, run->most.rank, run->most.seconds, run->messages, run->bytes, run->file);
+    say_table("call", "", lines, functions, all_s, mpi_s);
+    for (uint32_t i = 0; i < run->sites->count; i++) {
+        const struct hop_mpi_site_sum *site = &run->sites->items[i];
+        lines[i] = (struct line){run->names[site->call], &site->sum, &site->place};
+    }
+    say_table("call from one place", "  place", lines, run->sites->count, all_s, mpi_s);
+    free(lines);
+}
