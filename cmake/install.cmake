@@ -6,12 +6,18 @@ install(TARGETS hopcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${HOPCAST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopcast)
 
 install(TARGETS hopcast_shmem hopcast_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(PROGRAMS ${HOPCAST_SHMEM_SCRIPTS} DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS ${HOPCAST_SCRIPTS} DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/hopcast-shmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 if(HOPCAST_SHIMS)
   install(TARGETS ${HOPCAST_SHIMS} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hopcast)
 endif()
+# What a shim for another MPI is compiled from (docs/processes.md).
+foreach(folder group amb)
+  install(DIRECTORY src/${folder}/mpi DESTINATION ${CMAKE_INSTALL_DATADIR}/hopcast/mpi/${folder} FILES_MATCHING PATTERN "*.c")
+endforeach()
+install(FILES src/group/mpi.h DESTINATION ${CMAKE_INSTALL_DATADIR}/hopcast/mpi/group)
+install(FILES src/amb/amb_mpi.h DESTINATION ${CMAKE_INSTALL_DATADIR}/hopcast/mpi/amb)
 
 # Two export sets: who links the shared library needs none of its dependencies, who links the static one needs all.
 install(TARGETS hopcast_shared EXPORT hopcast-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

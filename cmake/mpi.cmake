@@ -1,4 +1,5 @@
-# One shim for each MPI that is present, hopcast-NAME.so, loaded at run time by src/group/launcher.c. Nothing else links to MPI.
+# One shim for each MPI that is present, hopcast-NAME.so, loaded at run time by src/group/launcher.c: what groups of ranks ask of
+# it, and what the benchmark does. Nothing else links to MPI.
 pkg_check_modules(OPENMPI QUIET IMPORTED_TARGET ompi-c)
 pkg_check_modules(MPICH QUIET IMPORTED_TARGET mpich)
 
@@ -8,10 +9,11 @@ foreach(pair "openmpi=Open MPI" "mpich=MPICH")
   string(REGEX REPLACE "^[^=]+=" "" title ${pair})
   string(TOUPPER ${name} NAME)
   if(${NAME}_FOUND)
-    add_library(hopcast_${name} MODULE src/group/mpi/shim.c)
+    add_library(hopcast_${name} MODULE src/group/mpi/shim.c src/amb/mpi/amb_shim.c)
     set_target_properties(hopcast_${name} PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-${name} C_VISIBILITY_PRESET hidden
                           INSTALL_RPATH_USE_LINK_PATH ON)
     target_include_directories(hopcast_${name} PRIVATE src)
+    target_compile_options(hopcast_${name} PRIVATE -Wno-stringop-overflow) # MPICH's own constants
     target_link_options(hopcast_${name} PRIVATE LINKER:--as-needed)
     target_link_libraries(hopcast_${name} PRIVATE PkgConfig::${NAME})
     # What the profiling layer asks of it. It brings no MPI along, lest there be two of them in a process.

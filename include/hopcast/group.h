@@ -56,7 +56,7 @@ struct hop_group_message {
 /* Once in a process; under a launcher every rank must call it, and MPI starts here. options may be NULL. Should some rank
  * stand still meanwhile, the others fail after start_s with HOP_ERR_LOST, and with HOP_ERR_STOPPED once stop is set: MPI
  * is left in the middle of its start, and only _exit is left. The
- * environment says which MPI; HOPCAST_MPI (openmpi, mpich, none) overrules it, HOPCAST_MPI_PATH is the folder to load
+ * environment says which MPI; HOPCAST_MPI (openmpi, mpich, none, or the path of a library for another MPI) overrules it, HOPCAST_MPI_PATH is the folder to load
  * hopcast-openmpi.so and hopcast-mpich.so from. */
 HOP_API enum hop_status hop_group_create(const struct hop_group_options *options, struct hop_group **group,
                                          struct hop_diag *diag);
@@ -65,7 +65,7 @@ HOP_API void hop_group_destroy(struct hop_group *group);
 
 HOP_API int hop_group_rank(const struct hop_group *group);
 HOP_API int hop_group_size(const struct hop_group *group);
-/* Which MPI carries the messages: "openmpi", "mpich", or "none". */
+/* Which MPI carries the messages: "openmpi", "mpich", "none", or what HOPCAST_MPI says. */
 HOP_API const char *hop_group_carrier(const struct hop_group *group);
 
 /* Copies the bytes and returns at once. Messages from one rank to another arrive in order. */

@@ -3,6 +3,7 @@
 #ifndef HOPCAST_HOPCAST_H
 #define HOPCAST_HOPCAST_H
 
+#include "hopcast/amb.h"
 #include "hopcast/calibrate.h"
 #include "hopcast/collective.h"
 #include "hopcast/compare.h"

@@ -153,7 +153,10 @@ enum hop_status hop_group_create(const struct hop_group_options *options, struct
     if (launch.carriers[0] && launch.size != 1) {
         /* Told that it shares processors, Open MPI yields at every look; the carrier sleeps between two itself. */
         (void)setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
-        status = hop_launch_load(&launch, &created->mpi, &created->carrier, diag);
+        const struct hop_launch_table wanted = {HOP_MPI_SYMBOL, HOP_MPI_VERSION};
+        const void *table = NULL;
+        status = hop_launch_load(&launch, &wanted, &table, &created->carrier, diag);
+        created->mpi = table;
         if (status == HOP_OK)
             status = start_carrier(created, options->start_s > 0 ? options->start_s : timeout_s, launch.rank, diag);
         /* One that was started by the other MPI's launcher believes to be alone. */

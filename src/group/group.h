@@ -28,9 +28,14 @@ struct hop_group_launch {
     int size;                /* ranks; 0: not said */
 };
 enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_diag *diag);
-/* carrier is one of launch->carriers. */
-enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_mpi **mpi, const char **carrier,
-                                struct hop_diag *diag);
+/* A table of the shim, whose first member is the version: `symbol` is the function that returns it. carrier is one of
+ * launch->carriers. */
+struct hop_launch_table {
+    const char *symbol;
+    int version;
+};
+enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_launch_table *wanted,
+                                const void **table, const char **carrier, struct hop_diag *diag);
 
 /* ---- messages on their way (message.c) ---- */
 

@@ -22,7 +22,7 @@
 
 enum { SIZE_LIMIT = 1 << 24 }; /* ranks */
 
-#define OPENMPI "openmpi"
+#define OPENMPI "openmpi" /* the carrier is what HOPCAST_MPI says of it; the file is hopcast-openmpi.so */
 #define MPICH "mpich"
 
 static const struct {
@@ -68,8 +68,12 @@ enum hop_status hop_launch_detect(struct hop_group_launch *launch, struct hop_di
             if (strcmp(forced, known[i].carrier) == 0)
                 found.carriers[0] = known[i].carrier;
         }
+        if (strchr(forced, '/'))
+            found.carriers[0] = forced;
         if (!found.carriers[0])
-            return hop_fail(diag, HOP_ERR_INVALID, "HOPCAST_MPI is '%s' in the environment\nopenmpi, mpich or none",
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "HOPCAST_MPI is '%s' in the environment\nopenmpi, mpich, none, or the path of a shim "
+                            "compiled for another MPI, with a / in it",
                             forced);
     }
     *launch = found;
@@ -122,21 +126,22 @@ static void list_folders(struct folders *folders)
     add_folder(folders, HOP_MPI_DIR, ".");
 }
 
-static enum hop_status load(const char *path, const struct hop_mpi **mpi, struct hop_diag *diag)
+static enum hop_status load(const char *path, const struct hop_launch_table *wanted, const void **table,
+                            struct hop_diag *diag)
 {
     /* Open MPI's own plug-ins look for its symbols among the global ones. Never closed: MPI leaves handlers behind. */
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (!library)
         return hop_fail(diag, HOP_ERR_UNSUPPORTED, "%s does not load: %s\nthe MPI that it was built with", path,
                         dlerror());
-    const struct hop_mpi *(*table)(void) = NULL;
-    void *symbol = dlsym(library, HOP_MPI_SYMBOL);
-    memcpy(&table, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
-    if (!table || table()->version != HOP_MPI_VERSION)
+    const void *(*get)(void) = NULL;
+    void *symbol = dlsym(library, wanted->symbol);
+    memcpy(&get, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+    if (!get || *(const int *)get() != wanted->version)
         return hop_fail(diag, HOP_ERR_UNSUPPORTED,
                         "%s belongs to another version of hopcast\nthe one that was installed with this hopcast %s",
                         path, hop_version());
-    *mpi = table();
+    *table = get();
     return HOP_OK;
 }
 
@@ -160,10 +165,13 @@ static enum hop_status fail_missing(const struct hop_group_launch *launch, const
     return HOP_ERR_UNSUPPORTED;
 }
 
-enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_mpi **mpi, const char **carrier,
-                                struct hop_diag *diag)
+enum hop_status hop_launch_load(const struct hop_group_launch *launch, const struct hop_launch_table *wanted,
+                                const void **table, const char **carrier, struct hop_diag *diag)
 {
     enum hop_status status = HOP_ERR_NOT_FOUND;
+    *carrier = launch->carriers[0];
+    if (strchr(*carrier, '/'))
+        return load(*carrier, wanted, table, diag);
     const char *forced = getenv("HOPCAST_MPI_PATH");
     struct folders *folders = calloc(1, sizeof *folders);
     if (!folders)
@@ -177,7 +185,7 @@ enum hop_status hop_launch_load(const struct hop_group_launch *launch, const str
             char path[PATH_MAX + 64];
             (void)snprintf(path, sizeof path, "%s/hopcast-%s.so", folders->paths[f], launch->carriers[c]);
             if (access(path, F_OK) == 0)
-                status = load(path, mpi, diag);
+                status = load(path, wanted, table, diag);
             if (status == HOP_OK)
                 *carrier = launch->carriers[c];
         }

@@ -39,6 +39,6 @@ struct hop_mpi {
 };
 
 #define HOP_MPI_SYMBOL "hop_mpi_table"
-const struct hop_mpi *hop_mpi_table(void);
+const void *hop_mpi_table(void); /* struct hop_mpi */
 
 #endif

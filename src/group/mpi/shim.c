@@ -101,7 +101,7 @@ static void describe(int error, char *text, size_t size)
         (void)snprintf(text, size, "error %d", error);
 }
 
-__attribute__((visibility("default"))) const struct hop_mpi *hop_mpi_table(void)
+__attribute__((visibility("default"))) const void *hop_mpi_table(void)
 {
     static const struct hop_mpi table = {
         .version = HOP_MPI_VERSION,

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""hopcast-amb under mpirun: what it exchanges is the pattern's, and ends well whatever is wrong.
+
+    exchanged.py openmpi|mpich BUILD SOURCE PART...
+
+Exit status: 0 as expected, 1 not, 77 there is no such launcher or shim."""
+import collections
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+mpi, build, source = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
+command, hopcast = os.path.join(build, "hopcast-amb"), os.path.join(build, "hopcast")
+driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
+work, failures = tempfile.mkdtemp(), 0
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
+                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C",
+                  HOPCAST_FAKE_CUDA_DELAY="0")
+for name in ("HOPCAST_MPI", "HOPCAST_CUDA_LIBRARY"):
+    os.environ.pop(name, None)
+
+
+def check(holds, what):
+    global failures
+    if not holds:
+        failures += 1
+        print("FAIL", what, flush=True)
+    return holds
+
+
+def run(*words, **environment):
+    """Under the launcher: words are its own from -n on."""
+    folder = tempfile.mkdtemp(dir=work)
+    done = subprocess.run(["mpirun." + mpi, *words], capture_output=True, text=True, timeout=240, cwd=folder,
+                          env={**os.environ, **environment})
+    return done, folder
+
+
+@functools.cache
+def made(pattern, size):
+    """(from, to) -> bytes and messages, as `hopcast make` has the pattern."""
+    text = subprocess.run([hopcast, "make", f"{pattern},bytes={size}"], capture_output=True, text=True, check=True).stdout
+    sums = collections.defaultdict(lambda: [0, 0])
+    for a, b, copied in re.findall(r"^\S+: +rank(\d+) -> rank(\d+) (\S+)", text, re.M):
+        factor = {"B": 1, "kB": 1000, "KiB": 1024, "MB": 1000 ** 2, "MiB": 1024 ** 2}
+        number, unit = re.fullmatch(r"(\d+)(\D*)", copied).groups()
+        sums[int(a), int(b)][0] += int(number) * factor[unit or "B"]
+        sums[int(a), int(b)][1] += 1
+    return sums
+
+
+def exchanges(ranks, wanted, *options):
+    """All nine pairs with the profiler before it; device buffers are the stand-in's, so staged: they, too, leave from the host."""
+    done, folder = run("-n", str(ranks), command, "--quick", "--json", *options, HOPCAST_CUDA_LIBRARY=driver,
+                       LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
+    if not check(done.returncode == 0, f"{ranks} ranks: {done.returncode} {done.stderr[:1000]}"):
+        return
+    result, patterns = json.loads(done.stdout), sorted(wanted)
+    rows = result["rows"]
+    check([(row["host"], row["device"]) for row in rows[::len(rows) // 9]] == [(h, d) for h in wanted for d in wanted],
+          f"the pairs: {rows}")
+    check(result["device"] == "Stand-in 0" and result["staged"] and result["validated"] and result["wrong_bytes"] == 0,
+          f"how: {result['device']} {result['wrong_bytes']}")
+    sums = collections.defaultdict(lambda: [0, 0])
+    for row in rows:
+        for memory in ("host", "device"):
+            flows = made(row[memory], row["bytes"])
+            check(sum(size for size, _ in flows.values()) == row[memory + "_bytes"], f"bytes of {row}")
+            for (a, b), (size, messages) in flows.items():
+                at = sums["collective" if row[memory].startswith("coll") else "point_to_point", a, b]
+                at[0] += size
+                at[1] += messages
+    with open(os.path.join(folder, "hopcast-traffic.json")) as file:
+        pairs = json.load(file)["pairs"]
+    found = {(p["class"], p["from"], p["to"]): [p["host_bytes"], p["host_messages"]] for p in pairs if p["from"] != p["to"]}
+    differ = [f"{key}: {found.get(key)}, not {sums.get(key)}" for key in sorted(set(found) | set(sums)) if found.get(key) != sums.get(key)]
+    check(sums and not differ, f"traffic of {patterns}: {differ[:5]}")
+    try:
+        import jsonschema
+        with open(os.path.join(source, "docs", "amb.schema.json")) as file:
+            jsonschema.validate(result, json.load(file))
+    except ImportError:
+        print("no module jsonschema: the schema is not tried")
+    machine = "t2" if ranks <= 8 else os.path.join(source, "data", "clusters", "four-helios.json")
+    mapped = subprocess.run([hopcast, "map", os.path.join(folder, "hopcast-traffic.json"), "--on", machine, "--metric", "bandwidth"],
+                            capture_output=True, text=True)
+    check(mapped.returncode == 0 and "of host traffic" in mapped.stdout, f"map takes its traffic: {mapped.stderr[:500]}")
+
+
+# ---- parts ----
+
+def few():
+    exchanges(4, ["stencil:2x2,weight=3", "stencil:1x2x2,weight=3", "coll:2x2x1"], "--sizes", "100B,5000B", "--weight", "3")
+
+
+def thesis():
+    """16 and 64 ranks with the grids that the thesis prints."""
+    exchanges(16, ["stencil:4x4", "stencil:2x2x4", "coll:4x2x2"])
+    exchanges(16, ["stencil:4x4,weight=3,wrap", "stencil:2x2x4,weight=3,wrap", "coll:4x2x2"], "--weight", "3", "--wrap")
+    exchanges(64, ["stencil:8x8", "stencil:4x4x4", "coll:4x4x4"], "--sizes", "256")
+
+
+def refused():
+    """On all ranks, with one message, at once."""
+    two, fake = ("-n", "2", command, "--quick"), {"HOPCAST_CUDA_LIBRARY": driver}
+    for words, environment, message in (
+            ((*two, "--host-pattern", "stencil:4x4", "--device", "host"), {}, "stencil:4x4 has 16 ranks, and the job 2"),
+            ((*two,), {"HOPCAST_CUDA_LIBRARY": "/nowhere"}, "or --device host"),
+            (("-n", "1", command, "--device", "host", ":", "-n", "1", command, "--device", "host", "--sizes", "4KiB"), {},
+             "not all ranks were given the same options"),
+            (("-n", "1", command, "-q", ":", "-n", "1", "env", "HOPCAST_FAKE_CUDA_FAIL=cuMemAlloc:2=2", command, "-q"), fake,
+             "hopcast: rank 1, cuda"),
+            (("-n", "1", command, "-q", ":", "-n", "1", "env", "HOPCAST_FAKE_CUDA_FAIL=work:4=700", command, "-q"), fake, "hopcast: rank 1, cuda"),
+            ((*two, "--wrapp"), {}, "is --wrap meant?")):
+        done, _ = run(*words, **environment)
+        check(done.returncode == 2 and done.stderr.count(message) == 1 and done.stderr.count("hopcast") <= 3 + done.stderr.count("hopcast-amb"),
+              f"{words[2:]}: {done.returncode} {done.stderr[:800]}")
+
+
+def wrong():
+    """A library of one's own (docs/processes.md), whose MPI changes a byte of each message from rank 1."""
+    text, library = os.path.join(work, "changes.c"), os.path.join(work, "changes.so")
+    with open(text, "w") as file:
+        file.write("#define hop_amb_mpi_table its_table\n#include \"amb/mpi/amb_shim.c\"\n#undef hop_amb_mpi_table\n"
+                   "static void change(const void *bytes, size_t size, int to, int tag)\n"
+                   "{\n    if (to == 0)\n        *(char *)bytes ^= 1;\n    send(bytes, size, to, tag);\n}\n"
+                   "const void *hop_amb_mpi_table(void)\n{\n    static struct hop_amb_mpi own;\n    own = *(const struct hop_amb_mpi *)its_table();\n"
+                   "    own.send = change;\n    return &own;\n}\n")
+    subprocess.run(["mpicc." + mpi, "-w", "-shared", "-fPIC", "-I" + os.path.join(source, "src"), "-o", library, text,
+                    os.path.join(source, "src", "group", "mpi", "shim.c")], check=True)
+    done, _ = run("-n", "2", command, "--quick", "--host-pattern", "2d", "--device-pattern", "none", HOPCAST_MPI=library)
+    check(done.returncode == 1 and "3 bytes that arrived are not what was sent" in done.stderr and done.stdout.count("Fail") == 3,
+          f"changed bytes: {done.returncode} {done.stdout} {done.stderr}")
+
+
+PARTS = {part.__name__: part for part in (few, thesis, refused, wrong)}
+
+
+def main():
+    if not shutil.which("mpirun." + mpi) or not os.path.exists(os.path.join(build, f"hopcast-{mpi}.so")):
+        print(f"skip: no mpirun.{mpi}, or no shim for it")
+        return 77
+    try:
+        for name in sys.argv[4:]:
+            PARTS[name]()
+            print(name, flush=True)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
