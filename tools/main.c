@@ -8,10 +8,10 @@
 
 #include "tool.h"
 
-static const struct tool_command *const commands[] = {&tool_topology, &tool_predict,     &tool_make,  &tool_plan,
-                                                      &tool_order,    &tool_map_command, &tool_run,   &tool_measure,
-                                                      &tool_compare,  &tool_calibrate,   &tool_sweep, &tool_export,
-                                                      &tool_tune,     &tool_launch,      &tool_amb,   NULL};
+static const struct tool_command *const commands[] = {
+    &tool_topology, &tool_predict, &tool_make,    &tool_plan,      &tool_order, &tool_map_command,
+    &tool_run,      &tool_measure, &tool_compare, &tool_calibrate, &tool_sweep, &tool_export,
+    &tool_tune,     &tool_launch,  &tool_amb,     &tool_traffic,   NULL};
 
 static void usage(FILE *stream)
 {

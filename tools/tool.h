@@ -33,7 +33,8 @@ struct tool_command {
     int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; the exit status */
 };
 extern const struct tool_command tool_topology, tool_predict, tool_make, tool_order, tool_calibrate, tool_compare,
-    tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command, tool_plan, tool_launch, tool_amb;
+    tool_sweep, tool_export, tool_tune, tool_run, tool_measure, tool_map_command, tool_plan, tool_launch, tool_amb,
+    tool_traffic;
 
 /* ---- the end ---- */
 

@@ -9,6 +9,7 @@
 #include "hopcast/gain.h"
 #include "hopcast/order.h"
 #include "hopcast/timeline.h"
+#include "hopcast/traffic.h"
 #include "hopcast/uncertainty.h"
 
 #ifdef __cplusplus
@@ -73,6 +74,12 @@ HOP_API char *hop_topology_to_loads(const struct hop_topology *topology, const s
 /* The same as a drawing, before beside after, a link's colour its load. */
 HOP_API char *hop_topology_to_loads_svg(const struct hop_topology *topology, const struct hop_link_load *loads,
                                         const struct hop_loads_options *options);
+
+/* ---- traffic ---- */
+
+/* The matrix as a drawing: what each rank sends to each, host and device memory beside each other on one logarithmic scale
+ * of colours, and the sums of what each sends and receives. More than 128 ranks share cells. The title is the caller's. */
+HOP_API char *hop_traffic_to_svg(const struct hop_traffic *traffic, const char *title);
 
 /* ---- orders ---- */
 

@@ -182,6 +182,38 @@ static void svg_is_as_it_was(void **state)
     }
 }
 
+/* Each pair that exchanges something is one cell, of up to 128 ranks; of more, as many as there are blocks that do. */
+static void svg_of_traffic_has_every_pair(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {1, 2, 7, 64, 128, 129, 300};
+    for (unsigned i = 0; i < HOP_COUNT(counts); i++) {
+        uint32_t ranks = counts[i], per = (ranks + 127) / 128, wanted = 0;
+        bool seen[HOP_MEMORY_COUNT][128][128] = {0};
+        struct hop_traffic *traffic;
+        CHECK(hop_traffic_create(ranks, &traffic, D));
+        for (uint32_t k = 0; ranks > 1 && k < 3 * ranks; k++) {
+            uint32_t from = random_below(ranks), to = random_below(ranks), memory = random_below(HOP_MEMORY_COUNT);
+            if (from == to)
+                continue;
+            CHECK(hop_traffic_add(traffic, from, to, memory, 1 + random_below(1 << random_below(30)), 1, D));
+            wanted += !seen[memory][from / per][to / per];
+            seen[memory][from / per][to / per] = true;
+        }
+        char *svg = hop_traffic_to_svg(traffic, "<traffic> & more");
+        check_xml(svg);
+        unsigned cells = 0;
+        for (const char *at = strstr(svg, "<path"); at; at = strstr(at + 1, "<path")) {
+            for (const char *c = at; *c != '>'; c++)
+                cells += *c == 'M';
+        }
+        assert_int_equal(cells, wanted);
+        assert_int_equal(occurrences(svg, " ranks, "), 1);
+        free(svg);
+        hop_traffic_destroy(traffic);
+    }
+}
+
 static void svg_of_every_built_in_machine_has_each_node_and_link(void **state)
 {
     (void)state;
@@ -555,6 +587,7 @@ TEST_GROUP(report)
         cmocka_unit_test(dot_names_every_node_and_link),
         cmocka_unit_test(graphviz_draws_every_built_in_machine),
         cmocka_unit_test(svg_is_as_it_was),
+        cmocka_unit_test(svg_of_traffic_has_every_pair),
         cmocka_unit_test(svg_of_every_built_in_machine_has_each_node_and_link),
         cmocka_unit_test(svg_boxes_do_not_overlap),
         cmocka_unit_test(labels_cannot_break_a_drawing),
