@@ -23,6 +23,9 @@ enum hop_mpi_kind {
     KIND_TIMED,
     KIND_INIT,
     KIND_FINALIZE,
+    KIND_SESSION,
+    KIND_SESSION_COMM, /* a communicator of a group alone */
+    KIND_SESSION_END,
     KIND_ABORT,
     KIND_PCONTROL,
     KIND_COMM_FREE,
@@ -69,6 +72,9 @@ enum hop_mpi_kind {
     CALL(2, MPI_Init, INIT, "..")                                                                                      \
     CALL(4, MPI_Init_thread, INIT, "....")                                                                             \
     CALL(0, MPI_Finalize, FINALIZE, "")                                                                                \
+    CALL(3, MPI_Session_init, SESSION, "...")                                                                          \
+    CALL(5, MPI_Comm_create_from_group, SESSION_COMM, "....C")                                                         \
+    CALL(1, MPI_Session_finalize, SESSION_END, ".")                                                                    \
     CALL(2, MPI_Abort, ABORT, "..")                                                                                    \
     CALL(1, MPI_Comm_free, COMM_FREE, ".")                                                                             \
     CALL(1, MPI_Comm_disconnect, COMM_FREE, ".")                                                                       \

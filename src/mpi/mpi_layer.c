@@ -229,12 +229,10 @@ void hop_layer_comm_free(uintptr_t comm)
         layer.engine->comm_free(layer.mpi->comm_at(comm, 0));
 }
 
-void hop_layer_begin(void)
+/* On a communicator of a session; 0: MPI_COMM_WORLD. */
+static void begin(const struct hop_mpi_shim *mpi, uintptr_t comm)
 {
-    const struct hop_mpi_shim *mpi = recognise();
-    if (!mpi)
-        return;
-    if (!mpi->begin(&layer.rank, &layer.ranks)) {
+    if (!mpi->begin(comm, &layer.rank, &layer.ranks)) {
         (void)fprintf(
             stderr,
             "libhopcast_mpi.so: not all ranks have it preloaded, so the job ends; mpirun of Open MPI hands it on "
@@ -249,6 +247,54 @@ void hop_layer_begin(void)
     layer.process = getpid();
     begin_engine();
     __atomic_store_n(&on, true, __ATOMIC_RELEASE);
+}
+
+void hop_layer_begin(void)
+{
+    const struct hop_mpi_shim *mpi = recognise();
+    if (mpi)
+        begin(mpi, 0);
+}
+
+/* ---- sessions ---- */
+
+/* What is not MPI_COMM_WORLD's is counted from the first communicator on that all ranks make of a session. */
+static struct {
+    int open; /* that the program has */
+    bool counted, seen;
+    const struct hop_mpi_shim *mpi;
+} sessions;
+
+void hop_layer_session(void)
+{
+    if (__atomic_fetch_add(&sessions.open, 1, __ATOMIC_ACQ_REL) > 0 || sessions.seen || hop_layer_is_on())
+        return;
+    sessions.seen = true;
+    sessions.mpi = recognise();
+    if (sessions.mpi && !sessions.mpi->is_whole)
+        say("%s has sessions, which are not known here: the program runs without being profiled\n", layer.library);
+}
+
+void hop_layer_session_comm(uintptr_t comm)
+{
+    const struct hop_mpi_shim *mpi = sessions.mpi;
+    if (!mpi || !mpi->is_whole || sessions.counted || hop_layer_is_on() || !mpi->is_whole(mpi->comm_at(comm, 0)))
+        return;
+    sessions.counted = true;
+    begin(mpi, mpi->comm_at(comm, 0));
+}
+
+void hop_layer_session_end(void)
+{
+    if (__atomic_sub_fetch(&sessions.open, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    if (sessions.counted && hop_layer_is_on()) {
+        hop_layer_end();
+        layer.mpi->end();
+    } else if (sessions.mpi && sessions.mpi->is_whole && !sessions.counted && !layer.mpi) {
+        say("%s: no communicator of all ranks was made of a session; the program ran without being profiled\n",
+            layer.library);
+    }
 }
 
 /* ---- counting ---- */

@@ -13,10 +13,15 @@
 
 #include "mpi/decompose.h"
 
-/* On from a successful MPI_Init to MPI_Finalize. */
+/* On from a successful MPI_Init to MPI_Finalize, or from and to where sessions are (docs/mpi.md). */
 bool hop_layer_is_on(void);
 /* Behind MPI_Init: finds out which MPI is there, and begins to count if it is one that is known. */
 void hop_layer_begin(void);
+/* Without MPI_Init: behind MPI_Session_init; behind what makes a communicator of a group, at that address; before
+ * MPI_Session_finalize. */
+void hop_layer_session(void);
+void hop_layer_session_comm(uintptr_t comm);
+void hop_layer_session_end(void);
 /* Before MPI_Finalize: writes what all ranks have counted. */
 void hop_layer_end(void);
 /* Before MPI_Abort, or without MPI_Finalize: writes what this rank has. */

@@ -21,6 +21,8 @@ _Static_assert(sizeof(MPI_Comm) <= sizeof(uintptr_t) && sizeof(MPI_Request) <= s
 enum { TAG = 32767, PATIENCE_S = 300, SILENT_S = 10, PIECE = 1 << 30 };
 
 static MPI_Comm apart = MPI_COMM_NULL; /* for messages of ours */
+static MPI_Group everyone = MPI_GROUP_NULL; /* its ranks, those of the job */
+static MPI_Comm first = MPI_COMM_NULL;      /* that all have: MPI_COMM_WORLD, or one made of a session */
 static void (*drop_state)(void *own_state);
 static int comm_key = MPI_KEYVAL_INVALID, window_key = MPI_KEYVAL_INVALID;
 
@@ -55,15 +57,13 @@ static int drop_of_window(MPI_Win window, int key, void *value, void *extra)
 /* Takes the group. */
 static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
 {
-    MPI_Group all = MPI_GROUP_NULL;
-    bool same = true, fine = PMPI_Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS &&
-                             PMPI_Group_size(group, &ranks->size) == MPI_SUCCESS;
+    bool same = true, fine = PMPI_Group_size(group, &ranks->size) == MPI_SUCCESS;
     int *own = calloc((size_t)ranks->size + 1, sizeof *own);
     ranks->world = calloc((size_t)ranks->size + 1, sizeof *ranks->world);
     for (int i = 0; own && i < ranks->size; i++)
         own[i] = i;
     fine = fine && own && ranks->world &&
-           PMPI_Group_translate_ranks(group, ranks->size, own, all, ranks->world) == MPI_SUCCESS;
+           PMPI_Group_translate_ranks(group, ranks->size, own, everyone, ranks->world) == MPI_SUCCESS;
     for (int i = 0; fine && i < ranks->size; i++) {
         if (ranks->world[i] == MPI_UNDEFINED)
             ranks->world[i] = HOP_MPI_ELSEWHERE;
@@ -74,8 +74,6 @@ static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
         ranks->world = NULL;
     }
     free(own);
-    if (all != MPI_GROUP_NULL)
-        (void)PMPI_Group_free(&all);
     (void)PMPI_Group_free(&group);
     return fine;
 }
@@ -283,8 +281,7 @@ static bool arrived(int from, double until)
 {
     int flag = 0;
     double ask = PMPI_Wtime() + SILENT_S;
-    while (!flag && PMPI_Iprobe(from, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-           PMPI_Wtime() < until) {
+    while (!flag && PMPI_Iprobe(from, TAG, first, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && PMPI_Wtime() < until) {
         (void)nanosleep(&(struct timespec){0, 20000}, NULL);
         if (PMPI_Wtime() > ask) {
             (void)fprintf(stderr, "libhopcast_mpi.so: waiting for rank %d in MPI_Init: is it preloaded there, too?\n",
@@ -301,33 +298,76 @@ static bool all_are_here(int rank, int size)
     int all = 1;
     double until = PMPI_Wtime() + patience_s();
     if (rank > 0) {
-        (void)PMPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
+        (void)PMPI_Send(&rank, 1, MPI_INT, 0, TAG, first);
         return arrived(0, until + patience_s() / 2) &&
-               PMPI_Recv(&all, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS && all;
+               PMPI_Recv(&all, 1, MPI_INT, 0, TAG, first, MPI_STATUS_IGNORE) == MPI_SUCCESS && all;
     }
     for (int r = 1; r < size && all; r++) {
         int who;
-        all =
-            arrived(r, until) && PMPI_Recv(&who, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+        all = arrived(r, until) && PMPI_Recv(&who, 1, MPI_INT, r, TAG, first, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     }
     for (int r = 1; r < size && all; r++)
-        (void)PMPI_Send(&all, 1, MPI_INT, r, TAG, MPI_COMM_WORLD);
+        (void)PMPI_Send(&all, 1, MPI_INT, r, TAG, first);
     return all != 0;
 }
 
 static void give_up(void)
 {
-    (void)PMPI_Abort(MPI_COMM_WORLD, 1);
+    (void)PMPI_Abort(first, 1);
 }
 
-static bool begin(int *rank, int *size)
+/* This process among all of the job; a session of our own knows them. */
+static bool find_in_job(int *rank, int *size)
 {
-    return PMPI_Comm_rank(MPI_COMM_WORLD, rank) == MPI_SUCCESS && PMPI_Comm_size(MPI_COMM_WORLD, size) == MPI_SUCCESS &&
-           all_are_here(*rank, *size) && PMPI_Comm_dup(MPI_COMM_WORLD, &apart) == MPI_SUCCESS &&
+#if MPI_VERSION >= 4
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    bool fine = PMPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS &&
+                PMPI_Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS &&
+                PMPI_Group_rank(group, rank) == MPI_SUCCESS && PMPI_Group_size(group, size) == MPI_SUCCESS;
+    if (group != MPI_GROUP_NULL)
+        (void)PMPI_Group_free(&group);
+    if (session != MPI_SESSION_NULL)
+        (void)PMPI_Session_finalize(&session);
+    return fine;
+#else
+    (void)rank, (void)size;
+    return false;
+#endif
+}
+
+static bool is_whole(uintptr_t comm)
+{
+    int rank, all = -1, size = 0, inter = 0;
+    return PMPI_Comm_test_inter((MPI_Comm)comm, &inter) == MPI_SUCCESS && !inter &&
+           PMPI_Comm_size((MPI_Comm)comm, &size) == MPI_SUCCESS && find_in_job(&rank, &all) && size == all;
+}
+
+/* Ranks are the job's, whatever order that of a session has. */
+static bool make_apart(uintptr_t comm)
+{
+    int rank, size;
+    return comm ? find_in_job(&rank, &size) && PMPI_Comm_split(first, 0, rank, &apart) == MPI_SUCCESS
+                : PMPI_Comm_dup(first, &apart) == MPI_SUCCESS;
+}
+
+static bool begin(uintptr_t comm, int *rank, int *size)
+{
+    first = comm ? (MPI_Comm)comm : MPI_COMM_WORLD;
+    return PMPI_Comm_rank(first, rank) == MPI_SUCCESS && PMPI_Comm_size(first, size) == MPI_SUCCESS &&
+           all_are_here(*rank, *size) && make_apart(comm) && PMPI_Comm_rank(apart, rank) == MPI_SUCCESS &&
+           PMPI_Comm_group(apart, &everyone) == MPI_SUCCESS &&
            PMPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN) == MPI_SUCCESS &&
            PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_of_comm, &comm_key, NULL) == MPI_SUCCESS &&
            PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, drop_of_window, &window_key, NULL) == MPI_SUCCESS &&
-           ranks_of((uintptr_t)MPI_COMM_WORLD); /* the first of these ranks, everywhere */
+           ranks_of((uintptr_t)first); /* the first of these ranks, everywhere */
+}
+
+/* What is made of a session has to be gone before that ends. */
+static void end(void)
+{
+    (void)PMPI_Group_free(&everyone);
+    (void)PMPI_Comm_free(&apart);
 }
 
 static int reply(int to, const void *bytes, size_t size)
@@ -449,6 +489,8 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .is_no_op = is_no_op,
         .begin = begin,
         .give_up = give_up,
+        .end = end,
+        .is_whole = MPI_VERSION >= 4 ? is_whole : NULL,
         .type_size = type_size,
         .type_at = type_at,
         .request_at = request_at,

@@ -45,8 +45,11 @@ struct hop_mpi_shim {
     /* Collective, first of all: whether all ranks of the job have this layer, and where this one is. Who has it not is
      * waited for a while. Then the job has to end: a message of ours may be there that the program would take for its
      * own. */
-    bool (*begin)(int *rank, int *size);
+    bool (*begin)(uintptr_t comm, int *rank, int *size); /* one of is_whole, 0: MPI_COMM_WORLD */
     void (*give_up)(void);
+    void (*end)(void); /* the last */
+    /* Whether a communicator that was made of a session has all ranks of the job; NULL: sessions are not known. */
+    bool (*is_whole)(uintptr_t comm);
     int64_t (*type_size)(uintptr_t type); /* bytes; negative: not known */
     uintptr_t (*type_at)(uintptr_t types, int index);
     uintptr_t (*request_at)(uintptr_t requests, int index);

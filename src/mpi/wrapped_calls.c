@@ -82,6 +82,8 @@ static void before(const struct hop_mpi_row *row, const word *a, word *request)
 {
     if (row->kind == KIND_FINALIZE)
         hop_layer_end();
+    else if (row->kind == KIND_SESSION_END)
+        hop_layer_session_end();
     else if (row->kind == KIND_ABORT)
         hop_layer_break_off("MPI_Abort");
     else if (row->kind == KIND_PCONTROL)
@@ -90,6 +92,17 @@ static void before(const struct hop_mpi_row *row, const word *a, word *request)
         hop_layer_comm_free(a[0]);
     else if (row->kind == KIND_FREE)
         *request = hop_layer_request(a[0], 0);
+}
+
+/* The calls that matter while the layer is off. */
+static void after(const struct hop_mpi_row *row, const word *a)
+{
+    if (row->kind == KIND_INIT)
+        hop_layer_begin();
+    else if (row->kind == KIND_SESSION)
+        hop_layer_session();
+    else if (row->kind == KIND_SESSION_COMM)
+        hop_layer_session_comm(a[4]);
 }
 
 /* By the engine where it does such calls, else by the MPI. */
@@ -117,6 +130,8 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     if (error || !hop_layer_is_on() || __atomic_load_n(&paused, __ATOMIC_RELAXED))
         return error;
     depth++;
+    if (row->kind == KIND_SESSION)
+        hop_layer_session();
     bytes = hop_layer_count(row, a, request);
     depth--;
     hop_counts_call(call, caller, bytes, ticks);
@@ -131,12 +146,15 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
         return do_call(address, arity, a);
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
+    depth++;
+    if (rows[call].kind == KIND_SESSION_END)
+        hop_layer_session_end();
+    depth--;
     int error = do_inside(address, arity, a);
-    if (rows[call].kind == KIND_INIT && !error) {
-        depth++;
-        hop_layer_begin();
-        depth--;
-    }
+    depth++;
+    if (!error)
+        after(&rows[call], a);
+    depth--;
     return error;
 }
 

@@ -114,6 +114,16 @@ def threads():
               row["least_seconds"] <= row["seconds"] / row["ranks"] * (1 + 1e-9) <= row["most_seconds"] * (1 + 1e-6), f"places of {row}")
 
 
+def sessions():
+    """Without MPI_Init."""
+    if mpi != "mpich":
+        return
+    counted("sessions")
+    done, folder = run(patterns, "FOLDER", "alone")
+    check(done.returncode == 0 and "no communicator of all ranks" in done.stderr and done.stderr.count("\n") == 1 and
+          traffic(folder) is None, f"no communicator of all: {done.stderr}")
+
+
 def device():
     """Over the stand-in for the CUDA driver, loaded when something has been sent already."""
     driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
@@ -246,7 +256,7 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, threads, device, ends_early, only_some_ranks, beside_others, fortran, monitoring]
+PARTS = [calls, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, monitoring]
 
 
 def main():

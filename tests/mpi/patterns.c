@@ -3,7 +3,8 @@
  * Calls of which it is known what they move: patterns FOLDER MODE. Beside each stands who sends how much to whom, and
  * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
  *
- * Modes: calls, point (messages alone), plain (those without persistent ones), threads, device, abort, exit.
+ * Modes: calls, point (messages alone), plain (those without persistent ones), threads, sessions, alone (one of each rank's),
+ * device, abort, exit.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -23,6 +24,14 @@ static char out[ROOM], in[ROOM];
 static void expect(const char *class, int from, int to, long bytes, long messages)
 {
     (void)fprintf(expected, "%s %d %d %ld %ld\n", class, from, to, bytes, messages);
+}
+
+static bool open_expected(const char *folder)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/expected.%d", folder, rank);
+    expected = fopen(path, "w");
+    return expected && ranks <= 64;
 }
 
 static void expect_all(const char *class, long bytes)
@@ -348,6 +357,53 @@ static void of_mpi_4(void)
 #endif
 }
 
+/* No MPI_Init: a communicator of this rank alone, then one of all (MPICH 4.0 makes no others), in their order and the other
+ * way round. */
+static int sessions(const char *folder, const char *mode)
+{
+    int done = 0;
+#if MPI_VERSION >= 4
+    MPI_Session session, other;
+    MPI_Group all, self;
+    MPI_Comm alone, world, turned;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &other);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &all);
+    MPI_Group_from_session_pset(session, "mpi://SELF", &self);
+    MPI_Group_rank(all, &rank);
+    MPI_Group_size(all, &ranks);
+    if (!open_expected(folder))
+        return 2;
+    MPI_Comm_create_from_group(self, "alone", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &alone);
+    MPI_Sendrecv(out, 5, MPI_BYTE, 0, 0, in, 5, MPI_BYTE, 0, 0, alone, MPI_STATUS_IGNORE);
+    if (strcmp(mode, "alone") != 0) {
+        MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &world);
+        MPI_Comm_split(world, 0, -rank, &turned);
+        MPI_Bcast(out, 7, MPI_BYTE, 0, turned);
+        MPI_Bcast(out, 11, MPI_BYTE, 0, world);
+        for (int r = 0; r < ranks; r++) {
+            if (rank == ranks - 1 && r != rank)
+                expect("collective", rank, r, 7, 1);
+            if (rank == 0 && r != rank)
+                expect("collective", rank, r, 11, 1);
+        }
+        MPI_Sendrecv(out, 5, MPI_BYTE, 0, 0, in, 5, MPI_BYTE, 0, 0, alone, MPI_STATUS_IGNORE);
+        expect("point_to_point", rank, rank, 5, 1);
+        MPI_Comm_free(&turned);
+        MPI_Comm_free(&world);
+    }
+    MPI_Comm_free(&alone);
+    MPI_Group_free(&self);
+    MPI_Group_free(&all);
+    MPI_Session_finalize(&other);
+    done = MPI_Session_finalize(&session);
+    (void)fclose(expected);
+#else
+    (void)folder, (void)mode;
+#endif
+    return done;
+}
+
 /* ---- threads ---- */
 
 static void *many(void *number)
@@ -409,18 +465,17 @@ static void device(void)
 
 int main(int count, char **words)
 {
-    char path[4096];
     const char *mode = count > 2 ? words[2] : "calls";
     int level = MPI_THREAD_SINGLE;
+    if (strcmp(mode, "sessions") == 0 || strcmp(mode, "alone") == 0)
+        return sessions(words[1], mode);
     if (strcmp(mode, "threads") == 0)
         MPI_Init_thread(&count, &words, MPI_THREAD_MULTIPLE, &level);
     else
         MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    (void)snprintf(path, sizeof path, "%s/expected.%d", words[1], rank);
-    expected = fopen(path, "w");
-    if (!expected || ranks > 64)
+    if (!open_expected(words[1]))
         MPI_Abort(MPI_COMM_WORLD, 2);
     if (strcmp(mode, "threads") == 0) {
         if (level == MPI_THREAD_MULTIPLE)
