@@ -12,12 +12,15 @@
 #include "mpi/calls.h"
 #include "mpi/mpi_shim.h"
 
-#define HOP_MPI_ENGINE_VERSION 1 /* of this table */
+#define HOP_MPI_ENGINE_VERSION 2 /* of this table */
 
 /* What rank 0's environment may ask for, in this order. */
 #define HOP_MPI_ASKED_LIST(X)                                                                                          \
     X(ASKED_COLLECTIVES, "HOPCAST_MPI_COLLECTIVES")                                                                    \
-    X(ASKED_MAP, "HOPCAST_MAP")
+    X(ASKED_MAP, "HOPCAST_MAP")                                                                                        \
+    X(ASKED_RECORD, "HOPCAST_MPI_RECORD")                                                                              \
+    X(ASKED_RECORD_LIMIT, "HOPCAST_MPI_RECORD_LIMIT")                                                                  \
+    X(ASKED_WAITING, "HOPCAST_MPI_WAITING")
 enum hop_mpi_asked {
 #define HOP_MPI_ASKED(code, name) code,
     HOP_MPI_ASKED_LIST(HOP_MPI_ASKED)
@@ -46,6 +49,16 @@ struct hop_mpi_engine {
     bool (*instead)(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
     void (*comm_free)(uintptr_t comm); /* before its ranks free it; collective */
     void (*end)(void);                 /* before MPI_Finalize; all ranks call it */
+    /* All ranks call it behind begin: whether calls are to be shown to the two that follow. */
+    bool (*record)(const struct hop_mpi_job *job);
+    /* The arguments by which the call is to be made: those given, or the same with a place for what it says of messages. */
+    const uintptr_t *(*enter)(enum hop_mpi_call call, const uintptr_t *arguments);
+    /* It went well, with the arguments that enter gave, and ended then. */
+    void (*leave)(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused);
+    /* Behind end: what it has to say in the traffic file, as members of the JSON object each with a comma before it, and in the
+     * summary. */
+    const char *(*told_json)(void);
+    const char *(*told_text)(void);
 };
 
 #define HOP_MPI_ENGINE_SYMBOL "hop_mpi_engine_table"

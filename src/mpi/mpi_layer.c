@@ -23,7 +23,7 @@ static struct {
     char library[8192]; /* as the standard ABI wants it */
     const struct hop_mpi_engine *engine; /* NULL: nobody asked for it */
     bool takes[HOP_MPI_CALL_COUNT];      /* calls that the engine may do */
-    bool uncounted;
+    bool uncounted, records;
 } layer;
 static bool on;
 
@@ -211,6 +211,23 @@ static void begin_engine(void)
     kept = job;
     engine->begin(&kept, layer.takes);
     layer.engine = engine;
+    layer.records = engine->record(&kept);
+}
+
+bool hop_layer_records(void)
+{
+    return layer.records;
+}
+
+const uintptr_t *hop_layer_enter(enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    return layer.records ? layer.engine->enter(call, arguments) : arguments;
+}
+
+void hop_layer_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused)
+{
+    if (layer.records)
+        layer.engine->leave(call, arguments, end_ns, paused);
 }
 
 bool hop_layer_counts(void)
@@ -342,7 +359,8 @@ uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *argumen
 
 static struct hop_mpi_run describe(const char *ended)
 {
-    return (struct hop_mpi_run){layer.mpi, layer.rank, layer.ranks, layer.library, hop_now_s() - layer.begin_s, ended};
+    return (struct hop_mpi_run){layer.mpi, layer.rank, layer.ranks, layer.library, hop_now_s() - layer.begin_s,
+                                ended,     NULL,       NULL};
 }
 
 /* Only one thread gets to write. */
@@ -356,8 +374,12 @@ void hop_layer_end(void)
     struct hop_mpi_run run = describe(NULL);
     if (!turn_off())
         return;
-    if (layer.engine)
+    layer.records = false;
+    if (layer.engine) {
         layer.engine->end();
+        run.more = layer.engine->told_json();
+        run.summary = layer.engine->told_text();
+    }
     if (hop_layer_counts())
         hop_traffic_file_of_all(&run);
 }

@@ -30,6 +30,10 @@ void hop_layer_break_off(const char *why);
 bool hop_layer_counts(void);
 /* Whether the engine did the call, and with what result. */
 bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+/* Around a call, where calls are recorded: the arguments to make it by, and that it went well. */
+bool hop_layer_records(void);
+const uintptr_t *hop_layer_enter(enum hop_mpi_call call, const uintptr_t *arguments);
+void hop_layer_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused);
 /* Before a communicator goes, at that address. */
 void hop_layer_comm_free(uintptr_t comm);
 /* Handles are read before a call that changes them. */

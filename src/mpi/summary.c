@@ -81,5 +81,6 @@ void hop_summary_say(const struct hop_mpi_summary *run)
         lines[i] = (struct line){run->names[site->call], &site->sum, &site->place};
     }
     say_table("call from one place", "  place", lines, run->sites->count, all_s, mpi_s);
+    (void)fputs(run->more ? run->more : "", stderr);
     free(lines);
 }

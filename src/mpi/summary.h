@@ -19,6 +19,7 @@ struct hop_mpi_summary {
     const struct hop_mpi_sum *calls; /* of each */
     const struct hop_mpi_sites *sites;
     struct hop_mpi_rank_time least, most; /* in MPI */
+    const char *more;                     /* what else there is to say, NULL: nothing */
 };
 
 /* On standard error, if it is asked for. */

@@ -228,7 +228,10 @@ static void compose(struct hop_buffer *out, struct file *file)
     put_sizes(out, file);
     hop_json_put(out, "],\n  processes:[");
     hop_buffer_add(out, file->processes.text, file->processes.length);
-    hop_json_put(out, "]\n}\n");
+    hop_buffer_puts(out, "]");
+    if (file->run->more)
+        hop_buffer_puts(out, file->run->more);
+    hop_buffer_puts(out, "\n}\n");
     out->failed = out->failed || file->pairs.failed || file->processes.failed || file->sites.failed;
 }
 
@@ -269,7 +272,8 @@ static void say_summary(const struct file *file)
                                       .calls = file->calls,
                                       .sites = &file->sites,
                                       .least = file->least,
-                                      .most = file->most};
+                                      .most = file->most,
+                                      .more = file->run->summary};
     hop_summary_say(&summary);
 }
 

@@ -11,6 +11,7 @@ struct hop_mpi_run {
     const char *library; /* what the MPI calls itself */
     double seconds;      /* since MPI_Init */
     const char *ended;   /* NULL: by MPI_Finalize; else how */
+    const char *more, *summary; /* what the engine adds to the file, and to what is said of it; NULL: nothing */
 };
 
 /* Collective: rank 0 gets what all have counted, and writes it. */

@@ -8,6 +8,8 @@
  * thread counts, so that a call counts once, however it was reached. They are weak, as those of an MPI are.
  */
 #include "mpi/mpi_layer.h"
+
+#include "base/clock.h"
 #include "mpi/ticks.h"
 
 #include <stdio.h>
@@ -114,27 +116,34 @@ static int perform(enum hop_mpi_call call, void *address, unsigned arity, const 
     return hop_layer_instead(call, a, &error) ? error : do_call(address, arity, a);
 }
 
-static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *a,
+static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *given,
                  const struct hop_mpi_caller *caller)
 {
     const struct hop_mpi_row *row = &rows[call];
+    bool counts = hop_layer_counts(), records = hop_layer_records();
     word request = 0;
     depth++;
-    before(row, a, &request);
+    before(row, given, &request);
+    const word *a = records ? hop_layer_enter(call, given) : given;
     depth--;
-    if (!hop_layer_counts())
+    if (!counts && !records)
         return perform(call, address, arity, a);
     uint64_t begin = hop_ticks();
     int error = perform(call, address, arity, a);
-    uint64_t ticks = hop_ticks() - begin, bytes = 0;
-    if (error || !hop_layer_is_on() || __atomic_load_n(&paused, __ATOMIC_RELAXED))
+    uint64_t ticks = hop_ticks() - begin, end_ns = records ? hop_now_ns() : 0, bytes = 0;
+    bool pause = __atomic_load_n(&paused, __ATOMIC_RELAXED);
+    if (error || !hop_layer_is_on())
         return error;
     depth++;
     if (row->kind == KIND_SESSION)
         hop_layer_session();
-    bytes = hop_layer_count(row, a, request);
+    if (counts && !pause) {
+        bytes = hop_layer_count(row, a, request);
+        hop_counts_call(call, caller, bytes, ticks);
+    }
+    if (records)
+        hop_layer_leave(call, a, end_ns, pause);
     depth--;
-    hop_counts_call(call, caller, bytes, ticks);
     return 0;
 }
 

@@ -2,6 +2,8 @@
 /* The engine's table. */
 #include "mpi/mpi_engine.h"
 
+#include "mpi/engine/record.h"
+
 static void begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
 {
     (void)job, (void)takes;
@@ -20,11 +22,13 @@ static void comm_free(uintptr_t comm)
 
 static void end(void)
 {
+    hop_record_end();
 }
 
 __attribute__((visibility("default"))) const struct hop_mpi_engine *hop_mpi_engine_table(void)
 {
     static const struct hop_mpi_engine table = {
-        HOP_MPI_ENGINE_VERSION, HOP_MPI_CALL_COUNT, begin, instead, comm_free, end};
+        HOP_MPI_ENGINE_VERSION, HOP_MPI_CALL_COUNT, begin,           instead,        comm_free, end, hop_record_begin,
+        hop_record_enter,       hop_record_leave,   hop_record_json, hop_record_text};
     return &table;
 }

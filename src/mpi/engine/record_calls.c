@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call as items. What it says of messages is read from its statuses, which are ours where the program wants none; what
+ * it ends, from the requests as they were before it.
+ */
+#include "base/clock.h"
+#include "mpi/decompose.h"
+#include "mpi/engine/record.h"
+
+#define ROW(arity, name, kind, roles) [CALL_##name] = {#name, roles, KIND_##kind},
+static const struct hop_mpi_row table[] = {HOP_MPI_CALLS(ROW)};
+
+#define PARTITIONED 0x9a7d3c51u /* these messages meet each other only */
+
+static const struct hop_mpi_shim *mpi;
+static uint32_t threads;
+
+/* What a thread keeps from call to call. */
+struct scribe {
+    uint32_t thread; /* from 1 */
+    uint64_t begin_ns, own_ns;
+    uintptr_t words[16];
+    uintptr_t *handles; /* requests as they were */
+    uint32_t handle_count, handle_room;
+    char *statuses;
+    uint32_t status_room;
+    struct hop_item *items;
+    uint32_t count, room;
+    struct hop_request **taken; /* that are started, with where their items begin in first */
+    uint32_t taken_count, taken_room;
+    uint64_t window, window_ranks; /* that goes */
+    uint64_t where;
+    uint32_t tag;
+    uint8_t flags;
+};
+static __thread struct scribe scribe;
+
+/* ---- arguments ---- */
+
+static const uintptr_t *role(enum hop_mpi_call call, const uintptr_t *arguments, char letter)
+{
+    const char *at = strchr(table[call].roles, letter);
+    return at ? &arguments[at - table[call].roles] : NULL;
+}
+
+static uintptr_t word(enum hop_mpi_call call, const uintptr_t *arguments, char letter)
+{
+    const uintptr_t *at = role(call, arguments, letter);
+    return at ? *at : 0;
+}
+
+static int out(enum hop_mpi_call call, const uintptr_t *arguments, char letter, int otherwise)
+{
+    const uintptr_t *at = role(call, arguments, letter);
+    return at ? *(const int *)*at : otherwise;
+}
+
+void hop_calls_begin(const struct hop_mpi_shim *shim)
+{
+    mpi = shim;
+}
+
+const char *hop_calls_name(uint32_t call)
+{
+    return table[call].name;
+}
+
+enum hop_mpi_kind hop_calls_kind(uint32_t call)
+{
+    return table[call].kind;
+}
+
+static bool is_recorded(enum hop_mpi_kind kind)
+{
+    return (kind >= KIND_START && kind < KIND_IO);
+}
+
+/* ---- before it ---- */
+
+/* Room of ours for statuses that the program does not want. */
+static void want_statuses(enum hop_mpi_call call, char letter, uintptr_t ignore, uint32_t count)
+{
+    uintptr_t *at = (uintptr_t *)role(call, scribe.words, letter);
+    if (at && *at == ignore && hop_grow(&scribe.statuses, &scribe.status_room, count + 1, mpi->status_size))
+        *at = (uintptr_t)scribe.statuses;
+}
+
+static void keep_handles(enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    const uintptr_t *one = role(call, arguments, 'W');
+    int count = one ? 1 : (int)word(call, arguments, 'l');
+    uintptr_t requests = one ? *one : word(call, arguments, 'R');
+    scribe.handle_count = 0;
+    if (count <= 0 || !hop_grow(&scribe.handles, &scribe.handle_room, (uint32_t)count, sizeof *scribe.handles))
+        return;
+    for (int i = 0; i < count; i++)
+        scribe.handles[scribe.handle_count++] = mpi->request_at(requests, i);
+}
+
+const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    enum hop_mpi_kind kind = table[call].kind;
+    if (!is_recorded(kind))
+        return arguments;
+    uint64_t entered_ns = hop_now_ns();
+    memcpy(scribe.words, arguments, 13 * sizeof *arguments);
+    if (kind == KIND_COMPLETE)
+        keep_handles(call, arguments);
+    want_statuses(call, 'S', mpi->status_ignore, 1);
+    want_statuses(call, 'A', mpi->statuses_ignore, scribe.handle_count);
+    if (kind == KIND_FREE)
+        scribe.words[15] = mpi->request_at(arguments[0], 0);
+    if (role(call, arguments, 'V')) {
+        const struct hop_mpi_ranks *ranks = mpi->window(mpi->window_at(arguments[0], 0));
+        scribe.window = ranks ? ranks->id : 0;
+        scribe.window_ranks = ranks ? (uint64_t)ranks->size : 0;
+    }
+    scribe.begin_ns = hop_now_ns();
+    scribe.own_ns += scribe.begin_ns - entered_ns;
+    return scribe.words;
+}
+
+/* ---- what it began ---- */
+
+static void push(struct hop_item item)
+{
+    if (hop_grow(&scribe.items, &scribe.room, scribe.count + 1, sizeof item))
+        scribe.items[scribe.count++] = item;
+}
+
+static void take(void *context, const struct hop_mpi_message *message)
+{
+    static const uint8_t kinds[CLASS_COUNT] = {ITEM_SEND, ITEM_PART, ITEM_PART, ITEM_PUT, ITEM_GET};
+    (void)context;
+    push((struct hop_item){.kind = kinds[message->class],
+                           .flags = message->class == CLASS_POINT ? scribe.flags : 0,
+                           .peer = message->peer,
+                           .tag = scribe.tag,
+                           .where = scribe.where,
+                           .size = message->bytes});
+}
+
+static const struct hop_mpi_ranks *ranks_of(enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    const uintptr_t *window = role(call, arguments, 'w');
+    return window ? mpi->window(*window) : mpi->ranks(word(call, arguments, 'c'));
+}
+
+static void push_together(enum hop_mpi_call call, const struct hop_mpi_ranks *ranks)
+{
+    uint64_t size = ranks ? (uint64_t)ranks->size + (ranks->inter ? (uint64_t)ranks->local_size : 0) : 0;
+    if (size > 1)
+        push((struct hop_item){
+            .kind = ITEM_TOGETHER, .call = (uint16_t)call, .peer = -1, .where = ranks->id, .size = size});
+}
+
+static void push_messages(enum hop_mpi_call call, const uintptr_t *arguments, const struct hop_mpi_ranks *ranks)
+{
+    enum hop_mpi_kind kind = table[call].kind;
+    const char *name = table[call].name + strlen("MPI_");
+    uint32_t first = scribe.count;
+    scribe.where = ranks->id ^ (role(call, arguments, 'p') ? PARTITIONED : 0);
+    scribe.tag = (uint32_t)word(call, arguments, 'g');
+    scribe.flags = name[0] == 'B' || (name[0] == 'I' && name[1] == 'b') ? ITEM_EAGER : 0;
+    (void)hop_mpi_decompose(mpi, &table[call], arguments, take, NULL);
+    bool twice = kind == KIND_ALLREDUCE && !ranks->inter;
+    for (uint32_t i = first + (twice ? (scribe.count - first) / 2 : 0); i < scribe.count; i++) {
+        if (kind == KIND_SCAN || twice)
+            scribe.items[i].flags |= ITEM_SECOND;
+    }
+}
+
+/* From whom, told by a status; the ranks are those of its communicator. */
+static void resolve(struct hop_item *item, const int *world, int ranks, struct hop_mpi_status status)
+{
+    bool fine = !status.cancelled && status.source >= 0 && status.source < ranks;
+    item->flags = (uint8_t)((item->flags & ~ITEM_UNKNOWN) | (fine ? 0 : ITEM_OFF));
+    if (fine) {
+        item->peer = world ? world[status.source] : status.source;
+        item->tag = (uint32_t)status.tag;
+    }
+}
+
+/* What is received, or was found: whose place among the items, HOP_NONE: nobody's. */
+static uint32_t push_receive(enum hop_mpi_call call, const uintptr_t *arguments, const struct hop_mpi_ranks *ranks,
+                             enum hop_item_kind kind)
+{
+    int source = (int)word(call, arguments, 'f'), tag = (int)word(call, arguments, 'h');
+    const uintptr_t *status = role(call, arguments, 'S');
+    struct hop_item item = {.kind = (uint8_t)kind,
+                            .peer = HOP_MPI_ELSEWHERE,
+                            .tag = (uint32_t)tag,
+                            .where = ranks->id ^ (role(call, arguments, 'p') ? PARTITIONED : 0)};
+    if (source == mpi->proc_null)
+        return HOP_NONE;
+    if (source == mpi->any_source || tag == mpi->any_tag)
+        item.flags |= ITEM_UNKNOWN;
+    if (source >= 0 && source < ranks->size)
+        item.peer = ranks->world ? ranks->world[source] : source;
+    if (status && *status != mpi->status_ignore)
+        resolve(&item, ranks->world, ranks->size, mpi->status_at((const void *)*status, 0));
+    push(item);
+    return scribe.count - 1;
+}
+
+/* ---- requests ---- */
+
+/* Items from `first` on, among those of this call, belong to the request that came out; `receive` is one of them. */
+static void add_request(const uintptr_t *out_at, bool persistent, uint32_t first, uint32_t receive,
+                        const struct hop_mpi_ranks *ranks, uint32_t base)
+{
+    uint32_t count = scribe.count - first;
+    struct hop_request request = {.handle = mpi->request_at(*out_at, 0),
+                                  .first = persistent ? HOP_NONE : base + first,
+                                  .count = scribe.items[first].kind == ITEM_TOGETHER ? 1 : count,
+                                  .receive = receive == HOP_NONE ? HOP_NONE : receive - first};
+    if (receive != HOP_NONE) {
+        request.received = scribe.items[receive];
+        request.ranks = ranks->size;
+        if (request.received.flags & ITEM_UNKNOWN && ranks->world &&
+            (request.world = calloc((size_t)ranks->size, sizeof(int))))
+            memcpy(request.world, ranks->world, (size_t)ranks->size * sizeof(int));
+    }
+    if (persistent && (request.kept = calloc(count, sizeof *request.kept))) {
+        memcpy(request.kept, &scribe.items[first], count * sizeof *request.kept);
+        request.kept_count = count;
+    }
+    hop_requests_add(&request);
+}
+
+static void start(uintptr_t handle)
+{
+    struct hop_request *request = hop_requests_take(handle);
+    if (!request)
+        return;
+    if (!request->kept || !hop_grow(&scribe.taken, &scribe.taken_room, scribe.taken_count + 1, sizeof *scribe.taken)) {
+        hop_requests_give_back(request);
+        return;
+    }
+    request->first = scribe.count; /* until it is known where that is in the log */
+    for (uint32_t i = 0; i < request->kept_count; i++)
+        push(request->kept[i]);
+    scribe.taken[scribe.taken_count++] = request;
+}
+
+static void give_back_started(uint32_t base)
+{
+    for (uint32_t i = 0; i < scribe.taken_count; i++) {
+        struct hop_request *request = scribe.taken[i];
+        request->first = base == HOP_NONE ? HOP_NONE : base + request->first;
+        hop_requests_give_back(request);
+    }
+    scribe.taken_count = 0;
+}
+
+static void end_request(uintptr_t handle, const void *statuses, int index)
+{
+    struct hop_request *request = hop_requests_take(handle);
+    if (!request)
+        return;
+    if (request->first != HOP_NONE) {
+        push((struct hop_item){.kind = ITEM_DONE, .peer = (int32_t)request->count - 1, .where = request->first});
+        if (request->receive != HOP_NONE && (uintptr_t)statuses != mpi->statuses_ignore) {
+            struct hop_item known = request->received;
+            struct hop_mpi_status status = mpi->status_at(statuses, index);
+            bool any = known.flags & ITEM_UNKNOWN;
+            if (any || status.cancelled)
+                resolve(&known, request->world, request->ranks, status);
+            hop_log_resolve(request->first + request->receive, &known);
+        }
+    }
+    request->first = HOP_NONE;
+    if (request->kept)
+        hop_requests_give_back(request);
+    else
+        hop_requests_drop(request);
+}
+
+/* False: it asked in vain. */
+static bool end_requests(enum hop_mpi_call call, const uintptr_t *a)
+{
+    const uintptr_t *one = role(call, a, 'S'), *all = role(call, a, 'A'), *number = role(call, a, 'O'),
+                    *index = role(call, a, 'I');
+    const void *statuses = (const void *)(one ? *one : all ? *all : 0);
+    if (!out(call, a, 'F', 1) || (number && *(const int *)*number == 0))
+        return false;
+    int count = number ? *(const int *)*number : index ? 1 : (int)scribe.handle_count;
+    for (int i = 0; i < count; i++) { /* a number that is not defined is negative */
+        int at = index ? ((const int *)*index)[i] : i;
+        if (at >= 0 && (uint32_t)at < scribe.handle_count)
+            end_request(scribe.handles[at], statuses, i);
+    }
+    return true;
+}
+
+/* ---- behind it ---- */
+
+static const struct hop_mpi_ranks *made(enum hop_mpi_call call, const uintptr_t *a)
+{
+    const uintptr_t *comm = role(call, a, 'C'), *window = role(call, a, 'X');
+    if (comm)
+        return mpi->comm_at(*comm, 0) == mpi->comm_null ? NULL : mpi->ranks(mpi->comm_at(*comm, 0));
+    return window ? mpi->window(mpi->window_at(*window, 0)) : NULL;
+}
+
+/* What moves something, or waits for all. */
+static void write_moves(enum hop_mpi_call call, const uintptr_t *a, uint32_t *receive,
+                        const struct hop_mpi_ranks *ranks)
+{
+    enum hop_mpi_kind kind = table[call].kind;
+    if (!ranks)
+        return;
+    if (kind == KIND_BARRIER || kind == KIND_FENCE || (kind >= KIND_BCAST && kind <= KIND_NEIGHBOUR_ALLTOALL))
+        push_together(call, ranks);
+    if (kind >= KIND_POINT && (kind == KIND_POINT || kind >= KIND_PUT || scribe.count > 1))
+        push_messages(call, a, ranks);
+    if (kind == KIND_PROBE)
+        (void)push_receive(call, a, ranks, ITEM_PROBED);
+    else if (role(call, a, 'f'))
+        *receive = push_receive(call, a, ranks, ITEM_RECEIVE);
+}
+
+/* False: it only asked. */
+static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *receive,
+                        const struct hop_mpi_ranks *ranks)
+{
+    enum hop_mpi_kind kind = table[call].kind;
+    if ((kind == KIND_PROBE || kind == KIND_MPROBE) && !out(call, a, 'F', 1))
+        return false;
+    if (kind == KIND_COMPLETE)
+        return end_requests(call, a);
+    if (kind == KIND_START)
+        start(mpi->request_at(a[0], 0));
+    for (int i = 0; kind == KIND_START_ALL && i < (int)a[0]; i++)
+        start(mpi->request_at(a[1], i));
+    if (kind == KIND_SYNC || kind == KIND_FENCE) {
+        const uintptr_t *target = role(call, a, 'd');
+        bool known = ranks && target && (int)*target >= 0 && (int)*target < ranks->size;
+        push((struct hop_item){.kind = ITEM_SYNC,
+                               .peer = known ? ranks->world ? ranks->world[*target] : (int)*target : HOP_MPI_ELSEWHERE,
+                               .where = ranks ? ranks->id : 0});
+    }
+    if (kind == KIND_COMM || role(call, a, 'X'))
+        push_together(call, made(call, a));
+    else if (role(call, a, 'V') && scribe.window_ranks > 1)
+        push((struct hop_item){.kind = ITEM_TOGETHER,
+                               .call = (uint16_t)call,
+                               .peer = -1,
+                               .where = scribe.window,
+                               .size = scribe.window_ranks});
+    else if (kind != KIND_START && kind != KIND_START_ALL && kind != KIND_SYNC)
+        write_moves(call, a, receive, ranks);
+    return true;
+}
+
+static void forget(uintptr_t handle)
+{
+    hop_requests_drop(hop_requests_take(handle));
+}
+
+static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_item about)
+{
+    const uintptr_t *request = role(call, a, 'q'), *persistent = role(call, a, 'Q');
+    const struct hop_mpi_ranks *ranks = role(call, a, 'w') || role(call, a, 'c') ? ranks_of(call, a) : NULL;
+    uint32_t receive = HOP_NONE, base;
+    scribe.count = 0;
+    push(about);
+    if (scribe.count == 0)
+        return; /* no memory */
+    if (!write_items(call, a, &receive, ranks)) {
+        if (hop_log_extend_poll(about.tag, about.where, about.size, about.own_ns))
+            return;
+        scribe.items[0].flags |= ITEM_POLL;
+    }
+    bool later = request || persistent || table[call].kind == KIND_START || table[call].kind == KIND_START_ALL;
+    for (uint32_t i = 1; later && i < scribe.count; i++)
+        scribe.items[i].flags |= ITEM_LATER;
+    base = hop_log_add(scribe.items, persistent ? 1 : scribe.count);
+    give_back_started(base);
+    if (base != HOP_NONE && (request || persistent) && scribe.count > 1)
+        add_request(request ? request : persistent, persistent != NULL, 1, receive, ranks, base);
+}
+
+void hop_record_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused)
+{
+    enum hop_mpi_kind kind = table[call].kind;
+    if (!is_recorded(kind) || hop_log_full_ns())
+        return;
+    if (kind == KIND_FREE) {
+        forget(scribe.words[15]);
+        return;
+    }
+    if (!scribe.thread)
+        scribe.thread = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+    write_call(call, arguments,
+               (struct hop_item){.kind = ITEM_CALL,
+                                 .flags = paused ? ITEM_PAUSED : 0,
+                                 .call = (uint16_t)call,
+                                 .tag = scribe.thread,
+                                 .own_ns = scribe.own_ns < UINT32_MAX ? (uint32_t)scribe.own_ns : UINT32_MAX,
+                                 .where = scribe.begin_ns,
+                                 .size = end_ns});
+    scribe.own_ns = hop_now_ns() - end_ns;
+}
