@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "mpi/killed.h"
 #include "mpi/mpi_engine.h"
 #include "mpi/persistent.h"
 #include "mpi/ticks.h"
@@ -264,6 +265,8 @@ static void begin(const struct hop_mpi_shim *mpi, uintptr_t comm)
     layer.process = getpid();
     begin_engine();
     __atomic_store_n(&on, true, __ATOMIC_RELEASE);
+    if (hop_layer_counts())
+        hop_killed_begin(hop_layer_break_off);
 }
 
 void hop_layer_begin(void)
@@ -380,8 +383,10 @@ void hop_layer_end(void)
         run.more = layer.engine->told_json();
         run.summary = layer.engine->told_text();
     }
-    if (hop_layer_counts())
+    if (hop_layer_counts()) {
         hop_traffic_file_of_all(&run);
+        hop_killed_end();
+    }
 }
 
 void hop_layer_break_off(const char *why)

@@ -142,6 +142,11 @@ def ends_early():
     if check(document and document["ended"] == "MPI_Abort", "what rank 1 had counted is kept"):
         wanted = {key: value for key, value in expected(folder).items() if key[1] == 1}
         same(document, wanted, "abort")
+    done, folder = run(patterns, "FOLDER", "killed")
+    document = traffic(folder, "hopcast-traffic.json.rank1")
+    if check(document and document["ended"] == "signal 15", f"what a rank that was killed had counted: {done} {os.listdir(folder)}"):
+        same(document, {key: value for key, value in expected(folder).items() if key[1] == 1}, "killed")
+    check("rank 2 ended by signal" not in done.stderr, f"the program's own handler: {done.stderr}")
     done, folder = run(patterns, "FOLDER", "exit")
     check(traffic(folder) is None and any(traffic(folder, f"hopcast-traffic.json.rank{r}") for r in range(4)),
           f"without MPI_Finalize: {os.listdir(folder)}")

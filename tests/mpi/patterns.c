@@ -4,16 +4,18 @@
  * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
  *
  * Modes: calls, point (messages alone), plain (those without persistent ones), threads, sessions, alone (one of each rank's),
- * device, abort, exit.
+ * device, abort, killed, exit.
  */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROOM = 1 << 16, THREADS = 3, ROUNDS = 200 };
 
@@ -404,6 +406,32 @@ static int sessions(const char *folder, const char *mode)
     return done;
 }
 
+/* ---- signals ---- */
+
+static volatile sig_atomic_t handled;
+
+static void on_signal(int signal)
+{
+    handled = signal;
+}
+
+/* Rank 2 has a handler of its own, and lives on; rank 1 has none. */
+static void killed(void)
+{
+    if (rank == 2) {
+        (void)signal(SIGTERM, on_signal);
+        (void)raise(SIGTERM);
+        if (handled != SIGTERM)
+            MPI_Abort(MPI_COMM_WORLD, 6);
+        MPI_Send(out, 3, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Recv(in, 3, MPI_BYTE, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        (void)raise(SIGTERM);
+    }
+    for (;;)
+        (void)pause();
+}
+
 /* ---- threads ---- */
 
 static void *many(void *number)
@@ -500,6 +528,8 @@ int main(int count, char **words)
     MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(mode, "abort") == 0 && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 3);
+    if (strcmp(mode, "killed") == 0)
+        killed();
     if (strcmp(mode, "exit") == 0)
         exit(0);
     MPI_Finalize();
