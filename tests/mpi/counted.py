@@ -84,11 +84,46 @@ def counted(mode, **how):
     return document, folder
 
 
+SIZES = {"B": 1, "kB": 10 ** 3, "MB": 10 ** 6, "KiB": 2 ** 10, "MiB": 2 ** 20}
+ROUNDS = re.compile(r"\.(I?[Bb]arrier\w*|Comm_\w+|Cart_\w+|Graph_\w+|Dist_\w+|Intercomm_\w+|Win_\w+)(\.\d+)?$")
+
+
+def recorded(folder, what, name="run.hop"):
+    """The schedule moves between any two ranks what the traffic file says, and both ends of a message say so."""
+    wanted, sent, taken = (collections.defaultdict(lambda: [0, 0]) for _ in range(3))
+    for (_, source, to), (size, messages) in told(traffic(folder)).items():
+        if source != to:
+            wanted[source, to][0] += size
+            wanted[source, to][1] += messages
+    with open(os.path.join(folder, name)) as file:
+        for line in file:
+            row = re.match(r"(\S+): (send |receive |)(?:\d@)?rank(\d+) -> (?:\d@)?rank(\d+) (\d+)(\w+)", line)
+            for ends in ([] if not row or ROUNDS.search(row[1]) else [sent] if row[2] == "send " else [taken] if row[2] else
+                         [sent, taken]):
+                ends[int(row[3]), int(row[4])][0] += int(row[5]) * SIZES[row[6]]
+                ends[int(row[3]), int(row[4])][1] += 1
+    check(wanted and sent == wanted and taken == wanted, f"{what}: recorded {dict(sent)}, {dict(taken)}, not {dict(wanted)}")
+
+
+def predicted(path, ranks, model="loggp"):
+    done = subprocess.run([os.path.join(build, "hopcast"), "predict", path, "--on", f"star:{ranks}", "--model", model, "--json",
+                           "--range", "none"], capture_output=True, text=True)
+    check(done.returncode == 0, f"predict {path}: {done.stderr}")
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
 # ---- parts ----
 
 def calls():
     document, folder = counted("calls")
-    counted("calls", ranks=3)
+    _, small = counted("calls", ranks=3, HOPCAST_MPI_RECORD="run.hop")
+    recorded(small, "calls")
+    for model in ("loggp", "fair"):
+        predicted(os.path.join(small, "run.hop"), 3, model)
+    waiting = traffic(small)["waiting"]
+    check(len(waiting["ranks"]) == 3 and all(
+        0 <= row["late_sender_seconds"] + row["late_receiver_seconds"] + row["collective_seconds"] <= row["seconds"] * (1 + 1e-9)
+        for row in waiting["ranks"] + waiting["calls"]), f"waiting is a part of the time: {waiting}")
     numbers = {row["name"]: row["calls"] for row in document["calls"]}
     check(numbers.get("MPI_Bcast") == 4 * 4 + 4 and numbers.get("MPI_Send_init") == 8, f"calls by name: {numbers}")
     written = [row["bytes"] for row in document["calls"] if row["name"] == "MPI_File_write_at_all"]
@@ -102,9 +137,28 @@ def calls():
     check(f"0B of device traffic, {between}B of host traffic" in mapped.stdout, f"map reads it: {mapped.stdout}{mapped.stderr}")
 
 
+def chain():
+    """Without what was computed, each link takes what LogGP says."""
+    _, folder = counted("chain", HOPCAST_MPI_RECORD="run.hop")
+    recorded(folder, "chain")
+    path, ends = os.path.join(folder, "run.hop"), {}
+    with open(path) as file:
+        text = re.sub(r"(work rank\d+) \S+", r"\1 0s", file.read())
+    with open(path, "w") as file:
+        file.write(text)
+    latency, overhead, byte = 2500e-9, 1500e-9, 6e-9  # loggp_L, loggp_o, loggp_G
+    for op in (predicted(path, 4) or {"others": []})["others"]:
+        row = re.fullmatch(r"r(\d)\.0\.Recv", op["id"])
+        if row:
+            ends[int(row[1])] = op["end_s"]
+    wanted = {rank: rank * (latency + 2 * overhead + 999 * byte) for rank in (1, 2, 3)}
+    check(sorted(ends) == [1, 2, 3] and all(abs(ends[rank] - wanted[rank]) < 1e-12 for rank in ends), f"a chain ends at {ends}, not {wanted}")
+
+
 def threads():
     """And the place of their calls: each thread's are put together, and so are those of processes at other addresses."""
-    document, _ = counted("threads", ranks=2)
+    document, folder = counted("threads", ranks=2, HOPCAST_MPI_RECORD="run.json")
+    predicted(os.path.join(folder, "run.json"), 2)
     sites = [site for site in document["sites"] if site["name"] == "MPI_Send"]
     if check(len(sites) == 1 and (sites[0]["calls"], sites[0]["ranks"]) == (2 * 3 * 200, 2), f"one place: {sites}") and shutil.which("addr2line"):
         named = subprocess.run(["addr2line", "-fe", sites[0]["module"], hex(sites[0]["offset"])], capture_output=True, text=True)
@@ -227,7 +281,7 @@ end program
         if made.returncode:
             print(f"{name} does not compile here: {made.stderr[:200]}")
             continue
-        done, ran = run(folder + "/p")
+        done, ran = run(folder + "/p", HOPCAST_MPI_RECORD="run.hop")
         wanted = {("point_to_point", 0, 1): [40, 1]}
         for source in range(4):
             for to in range(4):
@@ -235,6 +289,7 @@ end program
                     wanted["collective", source, to] = [16 + 8 * (to == 0), 2 + (to == 0)]
         check(done.returncode == 0, f"Fortran by {name} runs: {done.stderr[:500]}")
         same(traffic(ran), wanted, f"Fortran by {name}")
+        recorded(ran, f"Fortran by {name}")
 
 
 def monitoring():
@@ -261,7 +316,7 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, monitoring]
+PARTS = [calls, chain, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, monitoring]
 
 
 def main():

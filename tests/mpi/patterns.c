@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM = 1 << 16, THREADS = 3, ROUNDS = 200 };
+enum { ROOM = 1 << 16, THREADS = 3, ROUNDS = 200, MANY = 8 };
 
 static int rank, ranks;
 static FILE *expected;
@@ -147,6 +147,99 @@ static void odd_messages(void)
     }
 }
 
+/* Messages of sizes of their own to the next rank, and as many receives. */
+static void begin_many(MPI_Request *requests, int tag)
+{
+    int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+    for (int i = 0; i < MANY; i++)
+        MPI_Irecv(in + i * 64, 64, MPI_BYTE, i % 2 ? MPI_ANY_SOURCE : from, tag + i, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < MANY; i++) {
+        MPI_Isend(out, i + tag, MPI_BYTE, to, tag + i, MPI_COMM_WORLD, &requests[MANY + i]);
+        expect("point_to_point", rank, to, i + tag, 1);
+    }
+}
+
+/* Each way to end what was begun. */
+static void ends(void)
+{
+    MPI_Request requests[2 * MANY];
+    MPI_Status statuses[2 * MANY];
+    int indices[2 * MANY], index, done, all = 0;
+    begin_many(requests, 1);
+    for (index = 0; index != MPI_UNDEFINED;)
+        MPI_Waitany(2 * MANY, requests, &index, MPI_STATUS_IGNORE);
+    begin_many(requests, 2);
+    for (done = 0; done != MPI_UNDEFINED;)
+        MPI_Waitsome(2 * MANY, requests, &done, indices, MPI_STATUSES_IGNORE);
+    begin_many(requests, 3);
+    while (!all)
+        MPI_Testall(2 * MANY, requests, &all, statuses);
+    begin_many(requests, 4);
+    for (index = 0; index != MPI_UNDEFINED;) {
+        int flag = 0;
+        while (!flag)
+            MPI_Testany(2 * MANY, requests, &index, &flag, statuses);
+    }
+    begin_many(requests, 5);
+    for (done = 0; done != MPI_UNDEFINED;)
+        MPI_Testsome(2 * MANY, requests, &done, indices, statuses);
+    begin_many(requests, 6);
+    for (int i = 0; i < 2 * MANY; i++) {
+        int flag = 0;
+        while (!flag)
+            MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+    }
+    MPI_Irecv(in, ROOM, MPI_BYTE, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, requests);
+    MPI_Cancel(requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+}
+
+/* Messages that are looked for, and those of communicators with the same ranks. */
+static void looks(void)
+{
+    int to = (rank + 1) % ranks, flag = 0;
+    MPI_Status status;
+    MPI_Message message;
+    MPI_Request requests[6];
+    MPI_Comm one, two;
+    for (int i = 0; i < 4; i++) {
+        MPI_Isend(out, 200 + i, MPI_BYTE, to, i, MPI_COMM_WORLD, &requests[i]);
+        expect("point_to_point", rank, to, 200 + i, 1);
+    }
+    MPI_Probe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &status);
+    MPI_Recv(in, ROOM, MPI_BYTE, status.MPI_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    while (!flag)
+        MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &flag, &status);
+    MPI_Recv(in, ROOM, MPI_BYTE, status.MPI_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Mprobe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(in, ROOM, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    for (flag = 0; !flag;)
+        MPI_Improbe(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+    MPI_Imrecv(in, ROOM, MPI_BYTE, &message, &requests[4]);
+    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &one);
+    MPI_Comm_dup(MPI_COMM_WORLD, &two);
+    for (int i = 0; i < 2; i++) {
+        MPI_Irecv(in + 1000 * i, 1000, MPI_BYTE, MPI_ANY_SOURCE, 5, i ? two : one, &requests[i]);
+        MPI_Isend(out, 300 + i, MPI_BYTE, to, 5, i ? one : two, &requests[2 + i]);
+        expect("point_to_point", rank, to, 300 + i, 1);
+    }
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&two);
+    MPI_Comm_free(&one);
+}
+
+/* From the first rank to the last, each behind the one before. */
+static void chain(void)
+{
+    if (rank > 0)
+        MPI_Recv(in, ROOM, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank + 1 < ranks) {
+        MPI_Send(out, 1000, MPI_BYTE, rank + 1, rank, MPI_COMM_WORLD);
+        expect("point_to_point", rank, rank + 1, 1000, 1);
+    }
+}
+
 static void messages(bool all)
 {
     static char room[ROOM];
@@ -156,8 +249,11 @@ static void messages(bool all)
     void *buffer;
     int size;
     MPI_Buffer_detach(&buffer, &size);
-    if (all)
+    if (all) {
         persistent();
+        ends();
+        looks();
+    }
     odd_messages();
 }
 
@@ -510,6 +606,8 @@ int main(int count, char **words)
             threads();
     } else if (strcmp(mode, "device") == 0) {
         device();
+    } else if (strcmp(mode, "chain") == 0) {
+        chain();
     } else {
         messages(strcmp(mode, "plain") != 0);
     }
@@ -525,7 +623,8 @@ int main(int count, char **words)
         of_mpi_4();
     }
     (void)fclose(expected);
-    MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(mode, "chain") != 0) /* its messages would keep the ranks of the chain busy */
+        MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(mode, "abort") == 0 && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 3);
     if (strcmp(mode, "killed") == 0)
