@@ -43,6 +43,9 @@ struct hop_gpu_ipc { /* passed by value */
     X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease", (int device))           \
     X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", "hipCtxPushCurrent", (struct hop_gpu_context * context))                \
     X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", "hipCtxPopCurrent", (struct hop_gpu_context * *context))                  \
+    X(cuCtxGetCurrent, "cuCtxGetCurrent", "hipCtxGetCurrent", (struct hop_gpu_context * *context))                     \
+    X(cuCtxSetCurrent, "cuCtxSetCurrent", "hipCtxSetCurrent", (struct hop_gpu_context * context))                      \
+    X(cuCtxGetDevice, "cuCtxGetDevice", "hipCtxGetDevice", (int *device))                                              \
     X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", "hipCtxEnablePeerAccess",                                        \
       (struct hop_gpu_context * peer, unsigned flags))                                                                 \
     X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer", (int *can, int device, int peer))      \

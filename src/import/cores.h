@@ -27,4 +27,29 @@ struct hop_cores {
 enum hop_status hop_cores_load(const char *source, struct hop_cores **cores, struct hop_diag *diag);
 void hop_cores_destroy(struct hop_cores *cores); /* NULL is allowed */
 
+/* ---- binding (cores_bind.c) ---- */
+
+/* Where a process is to run, on this machine; the first that is said counts. */
+struct hop_cores_wish {
+    uint32_t cpu;          /* the core of that processor, the operating system's number; HOP_NONE */
+    int numa;              /* the cores of that NUMA node, the operating system's number; -1 */
+    uint32_t first, count; /* cores by hwloc's logical numbers */
+};
+enum hop_cores_how {
+    HOP_CORES_BOUND,     /* to those of them that it might use before */
+    HOP_CORES_WITHIN,    /* nothing was to do: it may use no others */
+    HOP_CORES_ELSEWHERE, /* left alone: it is bound to others */
+    HOP_CORES_ABSENT,    /* there are none */
+    HOP_CORES_REFUSED    /* by the system */
+};
+struct hop_cores_binding {
+    enum hop_cores_how how;
+    char wanted[128], before[128], now[128]; /* processors as lists, "0-3,8"; cut off where longer */
+};
+/* All threads of this process, unless its binding is one to other processors: whoever set that knew why. HOP_ERR_UNSUPPORTED:
+ * built without hwloc, or the system has no bindings. */
+enum hop_status hop_cores_bind(const struct hop_cores_wish *wish, struct hop_cores_binding *done,
+                               struct hop_diag *diag);
+void hop_cores_release(const struct hop_cores_binding *done); /* as it was before */
+
 #endif

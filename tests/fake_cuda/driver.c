@@ -502,6 +502,32 @@ API int cuCtxPopCurrent_v2(struct hop_gpu_context **context)
     return SUCCESS;
 }
 
+API int cuCtxGetCurrent(struct hop_gpu_context **context);
+API int cuCtxGetCurrent(struct hop_gpu_context **context)
+{
+    BEGIN("cuCtxGetCurrent");
+    *context = depth > 0 ? current() : NULL;
+    return SUCCESS;
+}
+
+/* In place of the one on top; NULL takes that away. */
+API int cuCtxSetCurrent(struct hop_gpu_context *context);
+API int cuCtxSetCurrent(struct hop_gpu_context *context)
+{
+    BEGIN("cuCtxSetCurrent");
+    depth -= depth > 0;
+    return context ? cuCtxPushCurrent_v2(context) : SUCCESS;
+}
+
+API int cuCtxGetDevice(int *device);
+API int cuCtxGetDevice(int *device)
+{
+    BEGIN_IN_CONTEXT("cuCtxGetDevice");
+    for (*device = 0; *device < visible_count && visible[*device] != current()->device;)
+        ++*device;
+    return SUCCESS;
+}
+
 API int cuCtxEnablePeerAccess(struct hop_gpu_context *peer, unsigned flags);
 API int cuCtxEnablePeerAccess(struct hop_gpu_context *peer, unsigned flags)
 {
