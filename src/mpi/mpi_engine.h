@@ -12,7 +12,7 @@
 #include "mpi/calls.h"
 #include "mpi/mpi_shim.h"
 
-#define HOP_MPI_ENGINE_VERSION 2 /* of this table */
+#define HOP_MPI_ENGINE_VERSION 3 /* of this table */
 
 /* What rank 0's environment may ask for, in this order. */
 #define HOP_MPI_ASKED_LIST(X)                                                                                          \
@@ -59,6 +59,12 @@ struct hop_mpi_engine {
      * summary. */
     const char *(*told_json)(void);
     const char *(*told_text)(void);
+    /* Before the MPI's own MPI_Init, on ranks whose environment has it: HOPCAST_MAP. */
+    void (*before)(const char *map);
+    /* Whether a thread that is to start with that routine is to call `thread` first. */
+    bool (*takes_thread)(const void *routine);
+    void (*thread)(void);
+    void (*look)(void); /* at a thread's calls 1, 2, 4, 8 ... */
 };
 
 #define HOP_MPI_ENGINE_SYMBOL "hop_mpi_engine_table"

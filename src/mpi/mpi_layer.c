@@ -27,6 +27,7 @@ static struct {
     bool uncounted, records;
 } layer;
 static bool on;
+static const struct hop_mpi_engine *minds_threads; /* until the process ends */
 
 /* How the versions begin that are known to work alike, and the shim for them. */
 static const struct {
@@ -133,7 +134,7 @@ static bool keeps_to_standard(void)
     return version && version(&major, &minor) == 0 && major == 1;
 }
 
-static const struct hop_mpi_shim *recognise(void)
+static const struct hop_mpi_shim *find_shim(void)
 {
     int (*version)(char *text, int *length) = NULL;
     int length = 0;
@@ -161,6 +162,17 @@ static const struct hop_mpi_shim *recognise(void)
             "profiled\n",
             shim);
     return mpi;
+}
+
+/* Once: it tells what it misses. */
+static const struct hop_mpi_shim *recognise(void)
+{
+    static const struct hop_mpi_shim *found;
+    static bool looked;
+    if (!looked)
+        found = find_shim();
+    looked = true;
+    return found;
 }
 
 /* ---- the engine ---- */
@@ -213,6 +225,7 @@ static void begin_engine(void)
     engine->begin(&kept, layer.takes);
     layer.engine = engine;
     layer.records = engine->record(&kept);
+    __atomic_store_n(&minds_threads, engine, __ATOMIC_RELEASE);
 }
 
 bool hop_layer_records(void)
@@ -229,6 +242,31 @@ void hop_layer_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_
 {
     if (layer.records)
         layer.engine->leave(call, arguments, end_ns, paused);
+}
+
+void hop_layer_prepare(void)
+{
+    const char *map = getenv("HOPCAST_MAP");
+    const struct hop_mpi_engine *engine = map && map[0] && recognise() ? load_engine() : NULL;
+    if (engine)
+        engine->before(map);
+}
+
+void hop_layer_look(void)
+{
+    if (layer.engine)
+        layer.engine->look();
+}
+
+bool hop_layer_takes_thread(const void *routine)
+{
+    const struct hop_mpi_engine *engine = __atomic_load_n(&minds_threads, __ATOMIC_ACQUIRE);
+    return engine && engine->takes_thread(routine);
+}
+
+void hop_layer_thread(void)
+{
+    minds_threads->thread();
 }
 
 bool hop_layer_counts(void)
@@ -255,7 +293,7 @@ static void begin(const struct hop_mpi_shim *mpi, uintptr_t comm)
             stderr,
             "libhopcast_mpi.so: not all ranks have it preloaded, so the job ends; mpirun of Open MPI hands it on "
             "by -x LD_PRELOAD\n");
-        mpi->give_up();
+        mpi->give_up(1);
     }
     if (!hop_counts_begin(layer.ranks))
         return;

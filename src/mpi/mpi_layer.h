@@ -15,6 +15,8 @@
 
 /* On from a successful MPI_Init to MPI_Finalize, or from and to where sessions are (docs/mpi.md). */
 bool hop_layer_is_on(void);
+/* Before MPI_Init: what the MPI may look at when it begins. */
+void hop_layer_prepare(void);
 /* Behind MPI_Init: finds out which MPI is there, and begins to count if it is one that is known. */
 void hop_layer_begin(void);
 /* Without MPI_Init: behind MPI_Session_init; behind what makes a communicator of a group, at that address; before
@@ -34,6 +36,11 @@ bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *
 bool hop_layer_records(void);
 const uintptr_t *hop_layer_enter(enum hop_mpi_call call, const uintptr_t *arguments);
 void hop_layer_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused);
+/* At a thread's calls 1, 2, 4, 8 ... */
+void hop_layer_look(void);
+/* Whether the engine wants to be asked when a thread starts with that routine, and asking it, in that thread. */
+bool hop_layer_takes_thread(const void *routine);
+void hop_layer_thread(void);
 /* Before a communicator goes, at that address. */
 void hop_layer_comm_free(uintptr_t comm);
 /* Handles are read before a call that changes them. */

@@ -311,9 +311,9 @@ static bool all_are_here(int rank, int size)
     return all != 0;
 }
 
-static void give_up(void)
+static void give_up(int code)
 {
-    (void)PMPI_Abort(first, 1);
+    (void)PMPI_Abort(first, code);
 }
 
 /* This process among all of the job; a session of our own knows them. */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOP_MPI_SHIM_VERSION 3 /* of this table */
+#define HOP_MPI_SHIM_VERSION 4 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -46,7 +46,7 @@ struct hop_mpi_shim {
      * waited for a while. Then the job has to end: a message of ours may be there that the program would take for its
      * own. */
     bool (*begin)(uintptr_t comm, int *rank, int *size); /* one of is_whole, 0: MPI_COMM_WORLD */
-    void (*give_up)(void);
+    void (*give_up)(int code);
     void (*end)(void); /* the last */
     /* Whether a communicator that was made of a session has all ranks of the job; NULL: sessions are not known. */
     bool (*is_whole)(uintptr_t comm);

@@ -25,6 +25,7 @@ static const struct hop_mpi_row rows[] = {HOP_MPI_CALLS(ROW)};
 
 static void *next[HOP_MPI_CALL_COUNT][2]; /* MPI_, PMPI_ */
 static __thread int depth __attribute__((tls_model("initial-exec")));
+static __thread unsigned calls __attribute__((tls_model("initial-exec")));
 static bool paused; /* MPI_Pcontrol(0) */
 
 static void *find_next(enum hop_mpi_call call, bool inner)
@@ -123,6 +124,9 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     bool counts = hop_layer_counts(), records = hop_layer_records();
     word request = 0;
     depth++;
+    calls++;
+    if ((calls & (calls - 1)) == 0)
+        hop_layer_look();
     before(row, given, &request);
     const word *a = records ? hop_layer_enter(call, given) : given;
     depth--;
@@ -156,7 +160,9 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
     depth++;
-    if (rows[call].kind == KIND_SESSION_END)
+    if (rows[call].kind == KIND_INIT)
+        hop_layer_prepare();
+    else if (rows[call].kind == KIND_SESSION_END)
         hop_layer_session_end();
     depth--;
     int error = do_inside(address, arity, a);
