@@ -87,8 +87,8 @@ static void print_comparison(const struct hop_comparison *c)
         print_errors(c->effects[e].name, &c->effects[e].errors[last]);
 }
 
-/* The default rules PCIe and two-way links; a machine that has neither, such as one that `measure` knew nothing of, is
- * fitted by the model that rules any. */
+/* `server` rules PCIe and two-way links; a machine that has neither yet, such as a network, is fitted by its own models: `fair`,
+ * and `server` where links turn out to carry less both ways at once. */
 static const char *choose_model(const struct calibrate_request *r, const struct hop_topology *topology)
 {
     struct hop_network *network = NULL;
@@ -98,7 +98,7 @@ static const char *choose_model(const struct calibrate_request *r, const struct 
         return r->model;
     }
     fprintf(stderr, "hopcast: the model is fair: %s\n", diag.what);
-    return "fair";
+    return "";
 }
 
 /* How good with how little. */

@@ -92,7 +92,8 @@ struct hop_link {
     enum hop_link_kind kind;
     double capacity_Bps[2];  /* per direction; 0: derive it, PCIe from generation and width, others from `parameter` */
     const char *parameter;   /* named parameter that gives the capacity of one link; NULL: the kind's default */
-    double duplex_Bps[2];    /* what a direction carries while the other one is full, too; NAN: the capacity, x `pcie_duplex` on PCIe */
+    double duplex_Bps
+        [2]; /* what a direction carries while the other one is full, too; NAN: the capacity, x `pcie_duplex` or `network_duplex` */
     double latency_s;        /* seconds; NAN: parameter `link_latency` */
     unsigned generation;     /* PCIe or NVLink generation, 0 unknown */
     unsigned width;          /* PCIe lanes, 0 unknown */

@@ -35,6 +35,13 @@ static const struct hop_parameter_rule parameters[] = {
     LOGGP("g", 1000e-9, "s", "gap, NIC time of a message"),
     LOGGP("G", 6e-9, "s/B", "NIC time of each byte but the first"),
     LOGGP("O", 0, "s/B", "CPU time of each byte but the first"),
+    {.name = "loggp_A",
+     .unit = "1",
+     .origin =
+         "LogGP: what acknowledgements of a message take of the other direction of its NICs, as a share of what its "
+         "bytes take: none until measured",
+     .most = 1,
+     .expected = "0 to 1"},
     {.name = "loggp_S",
      .value = 65535,
      .unit = "B",

@@ -239,6 +239,14 @@ static void note_taken(struct hop_messages *m, const struct hop_line *line, uint
 
 /* ---- elements ---- */
 
+/* What was sent or taken over a NIC is acknowledged in its other direction. */
+static inline void acknowledge(struct hop_messages *m, const struct hop_line *line, const struct hop_cost *cost,
+                               uint64_t time)
+{
+    if (cost->back)
+        m->clocks[line->back] = later(m->clocks[line->back], time) + cost->back;
+}
+
 static void run_work(struct hop_messages *m, uint32_t op, const struct hop_line *line, uint64_t time)
 {
     if (m->notes)
@@ -261,6 +269,7 @@ static void run_send(struct hop_messages *m, uint32_t op, const struct hop_line 
     }
     m->clocks[line->cpu] = time + cost->cpu;
     m->clocks[line->nic] = time + cost->nic;
+    acknowledge(m, line, cost, time);
     state->phase = HOP_PHASE_MESSAGE;
     state->number = m->next_number++;
     state->in_queue = true;
@@ -341,6 +350,7 @@ static void run_message(struct hop_messages *m, uint32_t op, const struct hop_li
         note_taken(m, line, op, time);
     m->clocks[line->cpu] = time + cost->take;
     m->clocks[line->nic] = time + cost->nic;
+    acknowledge(m, line, cost, time);
     if (m->notes)
         m->notes[op].taken_end = m->clocks[line->cpu];
     if (action->kind == HOP_OP_COPY) {

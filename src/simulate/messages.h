@@ -70,12 +70,14 @@ static inline uint32_t hop_action_class(const struct hop_action *action)
 struct hop_cost {
     uint64_t cpu;  /* at the sender, or of work */
     uint64_t nic;  /* at either side */
+    uint64_t back; /* of the other direction of either NIC, for acknowledgements */
     uint64_t take; /* CPU of the receiver */
     bool rendezvous;
 };
 
 struct hop_line {
     uint32_t cpu, nic;   /* clocks; nic of works: clock 0, which never advances */
+    uint32_t back;       /* clock of the NIC's other direction, where acknowledgements take time */
     uint32_t head, tail; /* operations, HOP_NONE: nobody waits */
 };
 

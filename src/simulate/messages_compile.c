@@ -47,7 +47,7 @@ struct compiler {
     struct table channels,
         others; /* apart, since channels may be millions and the others are few and asked for often */
     uint64_t o, g, L, S;
-    wide G, O; /* 1e-21 s a byte */
+    wide G, O, A; /* 1e-21 s a byte */
     struct hop_diag *diag;
 };
 
@@ -151,7 +151,7 @@ static bool message_cost(const struct compiler *c, uint64_t bytes, struct hop_co
     if (bytes == 0) /* both count with less than no byte, and 0 is the least of all */
         slower = c->O == 0 ? c->G : c->G == 0 ? c->O : c->G < c->O ? c->G : c->O;
     return add_bytes(c->o, c->O, bytes, &cost->cpu) && add_bytes(c->g, c->G, bytes, &cost->nic) &&
-           add_bytes(c->o, slower, bytes, &cost->take);
+           add_bytes(c->o, slower, bytes, &cost->take) && times_bytes(c->A, bytes ? bytes - 1 : 0, &cost->back);
 }
 
 static enum hop_status too_long(const struct compiler *c, uint32_t op)
@@ -172,6 +172,8 @@ static enum hop_status read_parameters(struct compiler *c)
     }
     c->G = per_byte(hop_topology_parameter(c->topology, "loggp_G")->value);
     c->O = per_byte(hop_topology_parameter(c->topology, "loggp_O")->value);
+    c->A = per_byte(hop_topology_parameter(c->topology, "loggp_G")->value *
+                    hop_topology_parameter(c->topology, "loggp_A")->value);
     c->S = (uint64_t)hop_topology_parameter(c->topology, "loggp_S")->value;
     c->m->delay = c->o + c->L;
     c->m->overhead = c->o;
@@ -297,10 +299,12 @@ static uint32_t line_of(struct compiler *c, enum key_kind kind, uint32_t process
         return found;
     if (!HOP_GROW(&m->arena, m->lines, (size_t)found + 1))
         return HOP_NONE;
-    struct hop_line line = {clock_of(c, KEY_CPU, process, cpu), 0, HOP_NONE, HOP_NONE};
+    struct hop_line line = {clock_of(c, KEY_CPU, process, cpu), 0, 0, HOP_NONE, HOP_NONE};
     if (kind != KEY_WORKS)
         line.nic = clock_of(c, kind == KEY_SENDS ? KEY_NIC_OUT : KEY_NIC_IN, process, nic);
-    if (line.cpu == HOP_NONE || line.nic == HOP_NONE)
+    if (kind != KEY_WORKS && c->A > 0)
+        line.back = clock_of(c, kind == KEY_SENDS ? KEY_NIC_IN : KEY_NIC_OUT, process, nic);
+    if (line.cpu == HOP_NONE || line.nic == HOP_NONE || line.back == HOP_NONE)
         return HOP_NONE;
     m->lines[m->line_count++] = line;
     return found;

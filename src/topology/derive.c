@@ -65,7 +65,9 @@ static double derived_capacity(const struct hop_topology *topology, const struct
 static void derive_duplex(struct hop_topology *topology, uint32_t index)
 {
     struct hop_link *link = &topology->links[index];
-    double share = link->kind == HOP_LINK_PCIE ? hop_parameter_value(topology, "pcie_duplex") : 1;
+    double share = link->kind == HOP_LINK_PCIE       ? hop_parameter_value(topology, "pcie_duplex")
+                   : hop_link_is_network(link->kind) ? hop_parameter_value(topology, "network_duplex")
+                                                     : 1;
     for (unsigned d = 0; d < 2; d++) {
         if (topology->follows[index].duplex[d])
             link->duplex_Bps[d] = share * link->capacity_Bps[d];

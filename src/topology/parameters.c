@@ -95,6 +95,10 @@ static const struct hop_parameter_rule defaults[] = {
      .low = 50e9, .high = 460e9},
     {OF_LINKS("network", 12.5e9, "B/s", "network port of unknown speed, taken as 100 Gbit/s"), .low = 1.25e9,
      .high = 50e9},
+    {OF_LINKS("network_duplex", 1, "1",
+              "share of its capacity that a network link's direction keeps while the other one is full, too: no loss "
+              "until measured"),
+     .least = 0.01, .most = 1, .expected = "0.01 to 1"},
     {OF_LINKS("chip", 1e12, "B/s",
               "inside a switch chip, between its virtual switches: assumed not to limit until measured")},
     {VALUE("copy_latency", 0, "s", "from the start of a copy inside a server to its first byte: none until measured"),

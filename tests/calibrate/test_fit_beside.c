@@ -387,6 +387,34 @@ static void streams_are_told_from_links(void **unused)
     model = "server";
 }
 
+/* A network link that carries less both ways at once shows it in two transfers, one each way, beside lone ones. */
+static void two_transfers_show_what_a_network_loses_both_ways(void **unused)
+{
+    (void)unused;
+    static struct text rows, measured;
+    static const char *const shares[] = {"network_duplex=1", "network_duplex=0.85"};
+    model = ""; /* that of the topology, which turns from fair to server */
+    for (unsigned lossy = 0; lossy < 2; lossy++) {
+        struct hop_topology *truth = load_topology("star:4"), *nominal = load_topology("star:4");
+        set(truth, shares[lossy]);
+        rows.size = 0;
+        put(&rows, HEADER);
+        for (unsigned a = 0; a < 4; a++)
+            put(&rows, "node%u,node%u,1000000000,lone%u,1,\n", a, (a + 1) % 4, a);
+        put(&rows, "node0,node1,1000000000,both,1,\nnode1,node0,1000000000,both,1,\n");
+        measure(truth, &rows, 0.005, &measured);
+        struct found f = fit(&measured, nominal, 0);
+        assert_int_equal(has_share(f.result), lossy);
+        const struct hop_fit_parameter *share = lossy ? parameter(f.result, "two-way share of network links") : NULL;
+        assert_true(!share || (fabs(share->value - 0.85) < 0.02 && share->low <= 0.85 && share->high >= 0.85));
+        must_predict(f.result, 0.02);
+        finish(f);
+        hop_topology_destroy(truth);
+        hop_topology_destroy(nominal);
+    }
+    model = "server";
+}
+
 TEST_GROUP(fit_beside)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +429,7 @@ TEST_GROUP(fit_beside)
         cmocka_unit_test(blocking_is_found_where_rows_show_it),
         cmocka_unit_test(collapses_teach_nothing),
         cmocka_unit_test(streams_are_told_from_links),
+        cmocka_unit_test(two_transfers_show_what_a_network_loses_both_ways),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

@@ -280,6 +280,33 @@ static void pcie_duplex_is_the_share_of_every_pcie_link_that_says_nothing(void *
     hop_topology_destroy(topology);
 }
 
+/* What a direction carries calls for (1 - d) / d of it in acknowledgements the other way, where d is network_duplex. */
+static void network_duplex_is_what_acknowledgements_leave(void **state)
+{
+    (void)state;
+    struct hop_topology *topology = hop_topology_create("network");
+    for (unsigned n = 0; n < 4; n++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "nic%u", n);
+        join(topology, name, "fabric", HOP_LINK_ETHERNET, n == 3 ? 20 : 50, n == 3 ? 20 : 50);
+    }
+    (void)done(topology);
+    EXPECT(topology, NULL, "nic0>nic1 nic1>nic0", 50, 50);
+    set(topology, "network_duplex=0.8");
+    EXPECT(topology, NULL, "nic0>nic1", 50);
+    EXPECT(topology, NULL, "nic0>nic1 nic1>nic0", 40, 40);
+    EXPECT(topology, NULL, "nic0>nic1 nic2>nic0", 40, 40);
+    EXPECT(topology, NULL, "nic0>nic1 nic3>nic0", 50 - 20 * 0.25, 20);
+    EXPECT(topology, NULL, "nic0>nic1 nic2>nic1 nic1>nic0", 20, 20, 40);
+    EXPECT(topology, "fair", "nic0>nic1 nic1>nic0", 50, 50);
+    assert_string_equal(ask(topology, NULL, "nic0>nic1 nic1>nic0").limit[0], "nic0->fabric");
+    assert_int_equal(ask(topology, NULL, "nic0>nic1 nic1>nic0").rule[0], HOP_RULE_TWO_WAY);
+    struct hop_diag diag;
+    assert_int_equal(hop_topology_set(topology, "network_duplex=1.5", &diag), HOP_ERR_INVALID);
+    assert_string_equal(diag.expected, "0.01 to 1");
+    hop_topology_destroy(topology);
+}
+
 /* Copies with host memory slow each other down on a device's own link, peers do not, and one device not another. */
 static void host_duplex_is_of_copies_with_host_memory(void **state)
 {
@@ -1524,6 +1551,7 @@ TEST_GROUP(server)
         cmocka_unit_test(several_transfers_each_way_divide_the_two_way_capacity),
         cmocka_unit_test(the_narrowest_two_way_capacity_of_a_route_counts),
         cmocka_unit_test(pcie_duplex_is_the_share_of_every_pcie_link_that_says_nothing),
+        cmocka_unit_test(network_duplex_is_what_acknowledgements_leave),
         cmocka_unit_test(host_duplex_is_of_copies_with_host_memory),
         cmocka_unit_test(rates_change_continuously),
         cmocka_unit_test(wider_links_slow_nobody_down),

@@ -10,9 +10,9 @@
 /* ---- running ---- */
 
 struct parameters {
-    double L, o, g, G, O, S; /* ns and bytes */
+    double L, o, g, G, O, S, A; /* ns and bytes; a share */
 };
-static const struct parameters usual = {2500, 1500, 1000, 6, 0, 65535};
+static const struct parameters usual = {2500, 1500, 1000, 6, 0, 65535, 0};
 
 struct run {
     struct hop_topology *topology;
@@ -29,8 +29,8 @@ struct run {
 static struct run run_schedule(struct hop_schedule *schedule, struct parameters p, enum hop_detail detail)
 {
     struct run run = {.schedule = schedule, .topology = load_topology("hgx-h100")};
-    const char *const names[] = {"loggp_L", "loggp_o", "loggp_g", "loggp_G", "loggp_O", "loggp_S"};
-    const double values[] = {p.L / 1e9, p.o / 1e9, p.g / 1e9, p.G / 1e9, p.O / 1e9, p.S};
+    const char *const names[] = {"loggp_L", "loggp_o", "loggp_g", "loggp_G", "loggp_O", "loggp_S", "loggp_A"};
+    const double values[] = {p.L / 1e9, p.o / 1e9, p.g / 1e9, p.G / 1e9, p.O / 1e9, p.S, p.A};
     for (size_t i = 0; i < HOP_COUNT(names); i++)
         CHECK(hop_topology_set_parameter(run.topology, names[i], values[i], "test", NAN, D));
     CHECK(hop_network_create(run.topology, "loggp", &run.network, D));
@@ -202,6 +202,26 @@ static void a_put_ends_at_its_receiver(void **state)
     assert_true(span_of(&run, "w").end_s == NS(12638.0));
     assert_true(span_of(&run, "x").end_s == NS(12638.0));
     assert_true(span_of(&run, "y").end_s == NS(2500.0));
+    finish(&run);
+}
+
+/* A message of z bytes takes A (z - 1) G of the other direction of both NICs: nothing where that is idle, and where two that go
+ * opposite ways are long against latencies, a share of 1 / (1 + A) of the rate remains to each. */
+static void acknowledgements_take_a_share_of_the_other_direction(void **state)
+{
+    (void)state;
+    struct parameters p = usual;
+    double bytes_ns = (100000 - 1) * p.G;
+    p.A = 0.25;
+    assert_makespan("a: gpu0 -> gpu1 100000", p, 2 * p.o + p.L + bytes_ns);
+    assert_makespan("a: gpu0 -> gpu1 100000; b: gpu1 -> gpu0 100000", p, p.o + 1.25 * bytes_ns);
+    struct run run =
+        run_text("a: gpu0 -> gpu1 100MB; b: gpu1 -> gpu0 100MB; c: gpu0 -> gpu1 100MB; d: gpu1 -> gpu0 100MB; "
+                 "e: gpu2 -> gpu3 100MB",
+                 p);
+    assert_int_equal(run.status, HOP_OK);
+    assert_float_equal(span_of(&run, "c").end_s / (2 * 1.25 * 100e6 * p.G / 1e9), 1, 1e-3);
+    assert_float_equal(span_of(&run, "e").end_s / (100e6 * p.G / 1e9), 1, 1e-3);
     finish(&run);
 }
 
@@ -730,6 +750,7 @@ TEST_GROUP(messages)
         cmocka_unit_test(a_long_message_lets_its_sender_go_when_its_receive_has_met_it),
         cmocka_unit_test(messages_of_one_channel_are_received_in_the_order_of_their_arrival),
         cmocka_unit_test(a_put_ends_at_its_receiver),
+        cmocka_unit_test(acknowledgements_take_a_share_of_the_other_direction),
         cmocka_unit_test(reductions_take_their_device_s_first_cpu_at_reduce_rate),
         cmocka_unit_test(earliest_starts_hold),
         cmocka_unit_test(waits_are_told_with_their_cause),
