@@ -9,6 +9,8 @@
  *       + the cheaper of both for ranks that have no node yet; those for which its node has no room are elsewhere
  *     a node needs, of some source or link, the same of all its ranks
  *
+ * Before that, of each rank: whether there is room beside it for as many of its partners, and of theirs, as none of them needs more,
+ * whatever else is where.
  * Thresholds rise as in plan_floor.c. Empty nodes that cost the same stand for each other.
  */
 #include "plan/plan_blocks.h"
@@ -230,10 +232,10 @@ static enum hop_status prepare_ranks(struct hop_plan_nodes *b, struct hop_diag *
 
 /* ---- the search ---- */
 
-/* Of those without a node as many as there is no room for here are elsewhere: those with the fewest bytes, and copies. */
-static void add_amounts(const struct hop_plan_nodes *b, uint32_t rank, struct hop_plan_amounts *sum)
+/* Of those without a node as many as there is no room for here are elsewhere: those with the fewest bytes, and copies; far_all: all are. */
+static void add_amounts(const struct hop_plan_nodes *b, uint32_t rank, bool far_all, struct hop_plan_amounts *sum)
 {
-    uint32_t node = b->node_of[rank], room = b->nodes[node].room - b->nodes[node].held;
+    uint32_t node = b->node_of[rank], room = far_all ? 0 : b->nodes[node].room - b->nodes[node].held;
     for (unsigned way = 0; way < WAYS; way++) {
         const struct hop_plan_rank_flows *r = &b->ranks[rank];
         uint32_t open = 0, far = 0;
@@ -276,12 +278,12 @@ static double need_of(const struct hop_plan_needs *needs, const struct hop_plan_
     return most_s;
 }
 
-static double need_of_rank(const struct hop_plan_nodes *b, uint32_t rank)
+static double need_of_rank(const struct hop_plan_nodes *b, uint32_t rank, bool far_all)
 {
     const struct hop_plan_block *node = &b->nodes[b->node_of[rank]];
     struct hop_plan_amounts amounts = {0};
     double least_s = INFINITY;
-    add_amounts(b, rank, &amounts);
+    add_amounts(b, rank, far_all, &amounts);
     for (uint32_t k = 0; k < node->place_count; k++)
         least_s = hop_min(least_s, need_of(&node->places[k], &amounts));
     return least_s;
@@ -295,8 +297,8 @@ static double need_of_node(const struct hop_plan_nodes *b, uint32_t node)
     for (uint32_t r = 0; r < b->work->ranks; r++) {
         if (b->node_of[r] != node)
             continue;
-        add_amounts(b, r, &amounts);
-        most_s = hop_max(most_s, need_of_rank(b, r));
+        add_amounts(b, r, false, &amounts);
+        most_s = hop_max(most_s, need_of_rank(b, r, false));
     }
     return hop_max(most_s, need_of(&b->nodes[node].whole, &amounts));
 }
@@ -309,7 +311,7 @@ static double need_after(const struct hop_plan_nodes *b, uint32_t rank)
         for (uint32_t i = 0; i < b->ranks[rank].count[way] && most_s <= b->threshold_s; i++) {
             uint32_t other = b->ranks[rank].list[way][i].rank;
             if (b->node_of[other] != HOP_NONE && b->node_of[other] != b->node_of[rank])
-                most_s = hop_max(most_s, need_of_rank(b, other));
+                most_s = hop_max(most_s, need_of_rank(b, other, false));
         }
     }
     return most_s;
@@ -360,6 +362,73 @@ static bool descend(struct hop_plan_nodes *b, uint32_t depth)
     return false;
 }
 
+/* ---- around one rank ---- */
+
+/* Some partner without a node of one on the node that would need too much if all of these were elsewhere, HOP_NONE: there is none. */
+static uint32_t next_partner(const struct hop_plan_nodes *b, uint32_t node)
+{
+    for (uint32_t r = 0; r < b->work->ranks; r++) {
+        if (b->node_of[r] != node || need_of_rank(b, r, true) <= b->threshold_s)
+            continue;
+        for (unsigned way = 0; way < WAYS; way++) {
+            for (uint32_t i = b->ranks[r].count[way]; i-- > 0;) {
+                if (b->node_of[b->ranks[r].list[way][i].rank] == HOP_NONE)
+                    return b->ranks[r].list[way][i].rank;
+            }
+        }
+    }
+    return HOP_NONE;
+}
+
+/* Whether those on the node can be there within the threshold, with some of their partners, and of these, as there is room. */
+static bool gathers(struct hop_plan_nodes *b, uint32_t node)
+{
+    double need_s = need_of_node(b, node);
+    if (need_s > b->threshold_s) {
+        b->left_s = hop_min(b->left_s, need_s);
+        return false;
+    }
+    uint32_t rank = next_partner(b, node);
+    if (rank == HOP_NONE || !goes_on(b))
+        return true;
+    bool found = false;
+    if (may_be_on(b, rank, node)) {
+        b->node_of[rank] = node;
+        b->nodes[node].held++;
+        found = gathers(b, node);
+        b->nodes[node].held--;
+    }
+    b->node_of[rank] = NODES_MOST; /* elsewhere */
+    found = found || gathers(b, node);
+    b->node_of[rank] = HOP_NONE;
+    return found;
+}
+
+/* What one rank needs on some node, with those that share it with it: as much above *least_s as can be shown in few steps. */
+static void look_around(struct hop_plan_nodes *b, uint32_t rank, double *least_s)
+{
+    bool found = false;
+    b->steps = 0;
+    for (double threshold_s = *least_s; !found && !b->over; threshold_s = hop_max(threshold_s * STEP, b->left_s)) {
+        b->threshold_s = threshold_s * (1 + HOP_PLAN_TOLERANCE);
+        b->left_s = INFINITY;
+        for (uint32_t k = 0; k < b->node_count && !found; k++) {
+            if (!may_be_on(b, rank, k))
+                continue;
+            b->node_of[rank] = k;
+            b->nodes[k].held = 1;
+            found = gathers(b, k);
+            b->nodes[k].held = 0;
+            b->node_of[rank] = HOP_NONE;
+        }
+        if (isinf(b->left_s))
+            break;
+        if (!found && !b->over)
+            *least_s = hop_max(*least_s, b->left_s * (1 - HOP_PLAN_TOLERANCE));
+    }
+    b->over = false;
+}
+
 enum hop_status hop_plan_blocks(struct hop_plan_work *work, struct hop_plan_loads *loads, double *least_s,
                                 struct hop_diag *diag)
 {
@@ -377,7 +446,11 @@ enum hop_status hop_plan_blocks(struct hop_plan_work *work, struct hop_plan_load
         for (uint32_t k = 0; k < b->node_count; k++)
             each = hop_max(each, (double)b->nodes[k].room * (b->nodes[k].whole.count * (b->nodes[k].place_count + 1.0) +
                                                              2.0 * loads->flow_count / work->ranks + 10));
-        b->steps_most = (uint64_t)hop_min(STEPS_MOST, WORK_MOST / (each + 1));
+        b->steps_most = (uint64_t)hop_min(STEPS_MOST, WORK_MOST / (each + 1)) / work->ranks + 1;
+        for (uint32_t k = 0; k < work->ranks && status == HOP_OK && hop_plan_goes_on(work); k++)
+            look_around(b, b->order[k], least_s);
+        b->steps_most *= work->ranks;
+        b->steps = 0;
         bool found = status != HOP_OK;
         for (double threshold_s = *least_s; !found && !b->over; threshold_s = hop_max(threshold_s * STEP, b->left_s)) {
             b->threshold_s = threshold_s * (1 + HOP_PLAN_TOLERANCE);

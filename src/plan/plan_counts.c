@@ -5,7 +5,7 @@
  */
 #include "plan/plan_blocks.h"
 
-enum { RANKS_MOST = 128, FRONT_MOST = 11, NEEDS_MOST = 12 };
+enum { RANKS_MOST = 128, FRONT_MOST = 17, NEEDS_MOST = 12 };
 
 /* Rank after rank, by number: which of those that have to do with later ones (the front) are on a node, and how many of all. */
 struct front {
@@ -13,7 +13,7 @@ struct front {
     const struct hop_plan_need *need;
     uint32_t slot[RANKS_MOST]; /* of a rank in the front, HOP_NONE: it is not, or not any more */
     double *least, *next;      /* by who of the front is there, then by how many are */
-    uint32_t room;
+    uint32_t room, slots;      /* the second: in the front at once, at most */
 };
 
 static uint32_t last_partner(const struct hop_plan_nodes *b, uint32_t rank)
@@ -24,6 +24,50 @@ static uint32_t last_partner(const struct hop_plan_nodes *b, uint32_t rank)
             last = b->ranks[rank].list[way][i].rank > last ? b->ranks[rank].list[way][i].rank : last;
     }
     return last;
+}
+
+static void forget(struct front *f, uint32_t slot)
+{
+    size_t row = f->room + (size_t)1;
+    for (uint32_t there = 0; there < 1u << f->slots; there++) {
+        for (uint32_t k = 0; there >> slot & 1 && k <= f->room; k++) {
+            double *to = &f->least[(there & ~(1u << slot)) * row + k], *from = &f->least[there * row + k];
+            *to = hop_min(*to, *from);
+            *from = INFINITY;
+        }
+    }
+}
+
+/* The first slot that is free. */
+static uint32_t free_slot(uint32_t used)
+{
+    return (uint32_t)__builtin_ctz(~used);
+}
+
+/* Who has nothing to do with later ranks leaves the front; returns which slots are in use. */
+static uint32_t leave(const struct hop_plan_nodes *b, uint32_t *slot, uint32_t rank, uint32_t used, struct front *f)
+{
+    for (uint32_t r = 0; r <= rank; r++) {
+        if (slot[r] == HOP_NONE || last_partner(b, r) > rank)
+            continue;
+        if (f)
+            forget(f, slot[r]);
+        used &= ~(1u << slot[r]);
+        slot[r] = HOP_NONE;
+    }
+    return used;
+}
+
+/* How many slots the front has; more than FRONT_MOST: too many. */
+static uint32_t count_slots(const struct hop_plan_nodes *b)
+{
+    uint32_t slot[RANKS_MOST], used = 0, most = 0;
+    for (uint32_t rank = 0; rank < b->work->ranks && most <= FRONT_MOST; rank++) {
+        slot[rank] = free_slot(used);
+        most = slot[rank] + 1 > most ? slot[rank] + 1 : most;
+        used = leave(b, slot, rank, used | 1u << slot[rank], NULL);
+    }
+    return most;
 }
 
 /* What a rank has to do with those before, if it is there or not. */
@@ -52,7 +96,7 @@ static double load_with(const struct front *f, uint32_t rank, uint32_t there, bo
 static void add_to_front(struct front *f, uint32_t rank, uint32_t slot, bool is_there)
 {
     size_t row = f->room + (size_t)1;
-    for (uint32_t there = 0; there < 1u << FRONT_MOST; there++) {
+    for (uint32_t there = 0; there < 1u << f->slots; there++) {
         const double *from = f->least + there * row;
         bool any = false;
         for (uint32_t k = 0; k <= f->room; k++)
@@ -66,32 +110,18 @@ static void add_to_front(struct front *f, uint32_t rank, uint32_t slot, bool is_
     }
 }
 
-static void forget(struct front *f, uint32_t slot)
-{
-    size_t row = f->room + (size_t)1;
-    for (uint32_t there = 0; there < 1u << FRONT_MOST; there++) {
-        for (uint32_t k = 0; there >> slot & 1 && k <= f->room; k++) {
-            double *to = &f->least[(there & ~(1u << slot)) * row + k], *from = &f->least[there * row + k];
-            *to = hop_min(*to, *from);
-            *from = INFINITY;
-        }
-    }
-}
-
-/* What a link needs at least by how many ranks are on its node; false: the front is too long. */
+/* What a link needs at least by how many ranks are on its node; false: it was stopped. */
 static bool least_by_count(struct front *f, double *least_s)
 {
     const struct hop_plan_nodes *b = f->b;
-    size_t row = f->room + (size_t)1, all = row << FRONT_MOST;
+    size_t all = (f->room + (size_t)1) << f->slots;
     uint32_t used = 0;
     for (size_t i = 0; i < all; i++)
         f->least[i] = INFINITY;
     f->least[0] = 0;
     for (uint32_t rank = 0; rank < b->work->ranks; rank++) {
-        uint32_t slot = 0;
-        while (slot < FRONT_MOST && used >> slot & 1)
-            slot++;
-        if (slot == FRONT_MOST || (rank % 8 == 0 && !hop_plan_goes_on(b->work)))
+        uint32_t slot = free_slot(used);
+        if (!hop_plan_goes_on(b->work))
             return false;
         for (size_t i = 0; i < all; i++)
             f->next[i] = INFINITY;
@@ -101,14 +131,7 @@ static bool least_by_count(struct front *f, double *least_s)
         f->least = f->next;
         f->next = swap;
         f->slot[rank] = slot;
-        used |= 1u << slot;
-        for (uint32_t r = 0; r <= rank; r++) {
-            if (f->slot[r] == HOP_NONE || last_partner(b, r) > rank)
-                continue;
-            forget(f, f->slot[r]);
-            used &= ~(1u << f->slot[r]);
-            f->slot[r] = HOP_NONE;
-        }
+        used = leave(b, f->slot, rank, used | 1u << slot, f);
     }
     for (uint32_t k = 0; k <= f->room; k++)
         least_s[k] = hop_max(least_s[k], f->least[k] > 0 ? f->need->head_s + f->least[k] : 0);
@@ -133,16 +156,17 @@ static bool can_hold(const struct hop_plan_nodes *b, double (*least_s)[RANKS_MOS
 void hop_plan_counts(struct hop_plan_nodes *b, double *least_s)
 {
     double(*by_count)[RANKS_MOST + 1] = calloc(NODES_MOST, sizeof *by_count);
-    uint32_t room = 0, tried = 0;
+    uint32_t room = 0, tried = 0, slots = b->work->ranks <= RANKS_MOST ? count_slots(b) : FRONT_MOST + 1;
     for (uint32_t k = 0; k < b->node_count; k++)
         room = b->nodes[k].room > room ? b->nodes[k].room : room;
-    size_t all = (room + (size_t)1) << FRONT_MOST;
+    bool fine = by_count && room <= RANKS_MOST && slots <= FRONT_MOST;
+    size_t all = fine ? (room + (size_t)1) << slots : 1;
     double *tables = malloc(2 * all * sizeof *tables);
-    bool fine = tables && by_count && b->work->ranks <= RANKS_MOST && room <= RANKS_MOST;
+    fine = fine && tables;
     for (uint32_t k = 0; k < b->node_count && fine; k++) {
         const struct hop_plan_needs *whole = &b->nodes[k].whole;
         for (uint32_t i = 0; b->nodes[k].like == k && i < whole->count && fine && tried++ < NEEDS_MOST; i++) {
-            struct front f = {b, &whole->list[i], {0}, tables, tables + all, b->nodes[k].room};
+            struct front f = {b, &whole->list[i], {0}, tables, tables + all, b->nodes[k].room, slots};
             memset(f.slot, 0xff, sizeof f.slot); /* HOP_NONE */
             fine = least_by_count(&f, by_count[k]);
         }
