@@ -85,6 +85,15 @@ check "the search for images builds" env -C "$work/search" PATH="$prefix/bin:$PA
 check "it finds what a serial program finds" env HOPCAST_SHMEM_PROFILES="$work" LD_LIBRARY_PATH="$library" \
     "$prefix/bin/hopcast-shmemrun" -n 2 --heap 16M "$work/search/cbir" --images 50 --latency 1e-5
 
+# ---- a library for another MPI, of what is installed (docs/processes.md) ----
+
+if command -v mpicc >/dev/null; then
+    check "a library for an MPI compiles" mpicc -shared -fPIC -I"$prefix/share/hopcast/mpi" -o "$work/hopcast-mine.so" \
+        "$prefix/share/hopcast/mpi/group/mpi/shim.c" "$prefix/share/hopcast/mpi/amb/mpi/amb_shim.c"
+    check "hopcast-amb runs with it, in one rank" env HOPCAST_MPI="$work/hopcast-mine.so" \
+        "$prefix/bin/hopcast-amb" --quick --device host
+fi
+
 # ---- every public header compiles alone ----
 
 for header in "$source"/include/hopcast/*.h; do
