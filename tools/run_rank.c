@@ -140,13 +140,25 @@ static enum hop_status save(struct hop_team *team, struct hop_program *plan, con
     return status;
 }
 
+/* Once, of the first plan. */
+static void print_note(struct hop_team *team, const struct hop_program *plan)
+{
+    if (plan && hop_program_note(plan) && hop_team_rank(team) == 0)
+        fprintf(stderr, "hopcast: note: %s\n", hop_program_note(plan));
+}
+
+/* Its bytes are wanted, or, where no repeated one is timed operation by operation, the times of the one behind it. */
+static bool needs_first(const struct run_request *r)
+{
+    return r->check || r->save || kept_most(r) == 0;
+}
+
 static enum hop_status first_launch(struct hop_team *team, const struct run_request *r, struct found *found,
                                     struct hop_diag *diag)
 {
     struct hop_program *plan = NULL;
     enum hop_status status = make_plan(team, r, true, &plan, diag);
-    if (plan && hop_program_note(plan) && hop_team_rank(team) == 0)
-        fprintf(stderr, "hopcast: note: %s\n", hop_program_note(plan));
+    print_note(team, plan);
     if (status == HOP_OK)
         status = hop_program_run(plan, diag);
     if (status == HOP_OK && r->check)
@@ -155,7 +167,7 @@ static enum hop_status first_launch(struct hop_team *team, const struct run_requ
         status = save(team, plan, r, diag);
     if (status == HOP_OK && !r->plan.emulate)
         status = hop_team_barrier(team, diag); /* some have compared more than others */
-    if (status == HOP_OK && !r->plan.emulate)
+    if (status == HOP_OK && !r->plan.emulate && kept_most(r) == 0)
         status = hop_program_run(plan, diag);
     if (status != HOP_OK && r->check && found->first_wrong.what[0])
         *diag = found->first_wrong;
@@ -173,6 +185,8 @@ static enum hop_status repeated(struct hop_team *team, const struct run_request 
     size_t count = hop_schedule_count(r->schedule);
     uint32_t most = kept_most(r);
     enum hop_status status = make_plan(team, r, most > 0, &plan, diag);
+    if (!needs_first(r))
+        print_note(team, plan);
     for (uint64_t i = 0; i < r->warmup && status == HOP_OK; i++)
         status = hop_program_run(plan, diag);
     if (status == HOP_OK)
@@ -245,7 +259,7 @@ static int run_all(struct hop_team *team, const struct run_request *r, struct fo
                                          {"seed", r->seed, false},
                                          {"wish to check the bytes", r->check, false}};
     enum hop_status status = hop_team_agree(team, same, HOP_COUNT(same), &diag);
-    if (status == HOP_OK)
+    if (status == HOP_OK && needs_first(r))
         status = first_launch(team, r, found, &diag);
     if (status == HOP_OK && r->repeat > 0)
         status = repeated(team, r, found, &diag);
