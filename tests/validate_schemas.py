@@ -114,7 +114,7 @@ PENALTIES = [[MEASURED], [MEASURED, "--fill", "--on", "ib-9node"]]
 
 NODES = [{"name": "gpu0", "kind": "gpu"}, {"name": "root0", "kind": "root"}]
 LINK = {"from": "gpu0", "to": "root0", "kind": "pcie", "generation": 3, "width": 16}
-GENERATED = ["star:4", "fat-tree:radix=4,levels=3", "dragonfly:groups=3,routers=2,hosts=1", "torus:3x2"]
+GENERATED = ["star:4", "fat-tree:radix=4,levels=3", "dragonfly:groups=3,routers=2,hosts=1", "torus:3x2", "apenet:2,version=2,window=8KiB"]
 TOPOLOGY = {"hopcast_topology": 1, "name": "x", "nodes": NODES, "links": [LINK]}
 COPY = {"id": "a", "kind": "copy", "from": "gpu0", "to": "gpu1", "bytes": 1}
 SCHEDULE = {"hopcast_schedule": 1, "operations": [COPY]}

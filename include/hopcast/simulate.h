@@ -26,7 +26,8 @@ enum hop_packet_queues {
 /* Of fidelity packet; all zero is the default. */
 struct hop_packet_options {
     size_t size;            /* see hop_version */
-    uint64_t payload_bytes; /* of a packet, 16 to 65536; 0: the topology's pcie_payload */
+    uint64_t payload_bytes; /* of a packet, 16 to 65536; 0: the topology's packet_payload, or, where nobody set it,
+                             * pcie_payload */
     uint64_t buffer_bytes;  /* of an input buffer, beyond what its link sends during its latency and the credits' delay;
                              * from two payloads; 0: 32 payloads */
     double credit_delay_s;  /* from a packet's leaving a buffer to the credits' being back at the sender; 0 to 1 s */

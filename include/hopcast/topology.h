@@ -76,6 +76,31 @@ enum hop_link_kind {
 #define HOP_ENGINES_DEFAULT (-1) /* gpu, nvme, fpga: one on PCIe; everything else unlimited */
 #define HOP_ENGINES_UNLIMITED 0
 
+/* A network card that moves packets between memory and network itself, as APEnet+ does (Ammendola et al. 2013, sections 3 and 4). It
+ * has an engine a way; each moves one packet after the other. */
+enum hop_card_way {
+    HOP_CARD_HOST_READ,   /* from host memory, to be sent */
+    HOP_CARD_DEVICE_READ, /* from an accelerator's memory (or any other device's), to be sent */
+    HOP_CARD_HOST_WRITE,  /* what came, into host memory */
+    HOP_CARD_DEVICE_WRITE,
+    HOP_CARD_WAYS
+};
+struct hop_card_engine {
+    double processor_s; /* for each packet, of the card's one processor, which all four engines share; then */
+    double request_s;   /* from a request to the first byte; then */
+    double
+        window_bytes; /* asked for at once, the next when these have come; 0: without end, so that only latency is left */
+    double rate_Bps; /* at which the packet's bytes come or go; INFINITY: at once */
+};
+struct hop_card {
+    struct hop_card_engine ways[HOP_CARD_WAYS];
+    double buffer_bytes;   /* for packets that were read, an engine; 0: as those of links */
+    double put_s;          /* software of a put until the card has it, */
+    double completion_s;   /* and from then until the next put can begin */
+    double copy_s;         /* a copy between device and host memory, beside its bytes: where puts are staged */
+    const char *processor; /* NULL: its own; cards with a processor of the same name share it */
+};
+
 struct hop_node {
     const char *name;        /* unique: letters, digits, '_', '-', '.', ':' is not allowed */
     enum hop_node_kind kind;
@@ -85,6 +110,8 @@ struct hop_node {
     int engines;             /* how many transfers it sends at once over PCIe; see above */
     int accelerator_engines; /* the same over accelerator links and networks; by default unlimited */
     double tau;              /* root complex: loss of a transfer that crosses it, NAN: parameter `tau` */
+    const struct hop_card
+        *card; /* nic: how it moves packets; NULL: as fast as its links carry them. Copied when added */
 };
 
 struct hop_link {
@@ -303,6 +330,14 @@ HOP_API enum hop_status hop_router_find(struct hop_router *router, uint32_t from
 /* How many routes there are. */
 HOP_API uint32_t hop_router_count(const struct hop_router *router);
 HOP_API const struct hop_route *hop_router_route(const struct hop_router *router, uint32_t route);
+
+/* ---- cards ---- */
+
+/* "host_read", "device_read", "host_write", "device_write". */
+HOP_API const char *hop_card_way_name(enum hop_card_way way);
+/* What an engine moves of a long transfer in packets of so many bytes (parameter `packet_payload`), bytes/s: a packet over
+ * processor_s + request_s x its part of a window + its bytes / rate_Bps. Routes through a card have the least of theirs as ceiling. */
+HOP_API double hop_card_rate_Bps(const struct hop_card_engine *engine, double packet_bytes);
 
 /* ---- circles ---- */
 

@@ -7,10 +7,7 @@
 
 static const struct hop_generator star; /* below */
 static const struct hop_generator *const generators[] = {
-    &star,
-    &hop_generator_fat_tree,
-    &hop_generator_dragonfly,
-    &hop_generator_torus,
+    &star, &hop_generator_fat_tree, &hop_generator_dragonfly, &hop_generator_torus, &hop_generator_apenet,
 };
 
 static const struct hop_maker_option common[] = {
@@ -121,6 +118,29 @@ static void read_kind(struct hop_fabric_maker *maker, struct hop_maker_option *o
                    maker->generator->name, torus ? "torus" : "infiniband or ethernet");
 }
 
+static void read_choice(struct hop_fabric_maker *maker, struct hop_maker_option *option, const char *text)
+{
+    const char *word = option->choices;
+    for (option->value = 0; *word; option->value++) {
+        size_t length = strcspn(word, " ");
+        if (strlen(text) == length && strncmp(word, text, length) == 0)
+            return;
+        word += length + (word[length] == ' ');
+    }
+    hop_build_fail(maker->build, HOP_ERR_INVALID, "%s=%.40s: no such choice\none of %s", option->name, text,
+                   option->choices);
+}
+
+static void read_size(struct hop_fabric_maker *maker, struct hop_maker_option *option, const char *text)
+{
+    uint64_t bytes = 0;
+    if (hop_parse_bytes(text, strlen(text), &bytes, NULL) != HOP_OK || (double)bytes < option->low ||
+        (double)bytes > option->high)
+        hop_build_fail(maker->build, HOP_ERR_INVALID, "%s=%.40s: no such size\n%.10g to %.10g bytes, such as 32KiB",
+                       option->name, text, option->low, option->high);
+    option->value = (double)bytes;
+}
+
 static void read_value(struct hop_fabric_maker *maker, struct hop_maker_option *option, const char *text)
 {
     switch (option->type) {
@@ -139,6 +159,12 @@ static void read_value(struct hop_fabric_maker *maker, struct hop_maker_option *
         break;
     case HOP_MAKER_KIND:
         read_kind(maker, option, text);
+        break;
+    case HOP_MAKER_SIZE:
+        read_size(maker, option, text);
+        break;
+    case HOP_MAKER_CHOICE:
+        read_choice(maker, option, text);
         break;
     default:
         read_number(maker, option, text);
@@ -243,6 +269,7 @@ uint32_t hop_maker_nodes(struct hop_fabric_maker *maker, enum hop_node_kind kind
     char full[48] = "";
     uint32_t first = maker->build->topology->node_count;
     struct hop_node node = hop_node_default(kind, full);
+    node.card = kind == HOP_NODE_NIC ? maker->card : NULL;
     for (uint32_t i = 0; i < count && hop_build_ok(maker->build); i++) {
         (void)snprintf(full, sizeof full, "%s%u", name, i);
         hop_build_node(maker->build, &node);

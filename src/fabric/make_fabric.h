@@ -8,14 +8,23 @@
 
 #include "topology/build.h"
 
-enum hop_maker_type { HOP_MAKER_WHOLE, HOP_MAKER_FACTOR, HOP_MAKER_RATE, HOP_MAKER_SECONDS, HOP_MAKER_KIND };
+enum hop_maker_type {
+    HOP_MAKER_WHOLE,
+    HOP_MAKER_FACTOR,
+    HOP_MAKER_RATE,
+    HOP_MAKER_SECONDS,
+    HOP_MAKER_KIND,
+    HOP_MAKER_SIZE,
+    HOP_MAKER_CHOICE
+};
 
 struct hop_maker_option {
     const char *name;
     enum hop_maker_type type;
     double low, high; /* of a whole number or a factor */
     bool given;
-    double value; /* SI units; a link kind */
+    double value;        /* SI units; a link kind; the number of a choice */
+    const char *choices; /* words with a space between */
 };
 enum { HOP_MAKER_OPTIONS = 12 }; /* of one generator, the common ones included */
 
@@ -25,6 +34,7 @@ struct hop_fabric_maker {
     char shape[48]; /* what stands before the options: "4x4x4" */
     struct hop_maker_option options[HOP_MAKER_OPTIONS];
     uint32_t option_count;
+    const struct hop_card *card; /* of NICs; NULL: they have none */
     struct hop_link link; /* what every link is, unless the generator says otherwise */
 };
 
@@ -39,6 +49,7 @@ struct hop_generator {
 extern const struct hop_generator hop_generator_fat_tree;  /* make_fat_tree.c */
 extern const struct hop_generator hop_generator_dragonfly; /* make_dragonfly.c */
 extern const struct hop_generator hop_generator_torus;     /* make_torus.c */
+extern const struct hop_generator hop_generator_apenet;    /* make_apenet.c */
 
 /* Whether a source names a generator; and what it makes. */
 bool hop_topology_is_generated(const char *source);

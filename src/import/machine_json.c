@@ -50,12 +50,60 @@ static double read_tau(const struct hop_json *at)
     return hop_json_number(at, 0, nextafter(1, 0), NAN, "a number, 0 <= tau < 1");
 }
 
+/* An array of two. */
+static bool read_two(const struct hop_json *at, const char *what)
+{
+    size_t count = hop_json_array(at, 2);
+    if (count > 2)
+        hop_json_fail(at, HOP_ERR_INVALID, "this array has %zu elements\n%s", count, what);
+    return count == 2;
+}
+
+static void read_card_engine(const struct hop_json *at, struct hop_card_engine *engine)
+{
+    enum { PROCESSOR, REQUEST, WINDOW, RATE, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        {"processor_s", false}, {"request_s", false}, {"window_bytes", false}, {"rate_Bps", false}};
+    struct hop_json m[KEYS];
+    hop_json_object(at, keys, KEYS, m);
+    engine->processor_s = hop_json_number(&m[PROCESSOR], 0, 1, 0, NULL);
+    engine->request_s = hop_json_number(&m[REQUEST], 0, 1, 0, NULL);
+    engine->window_bytes = hop_json_number(&m[WINDOW], 0, 0x1p30, 0, NULL);
+    engine->rate_Bps = hop_json_number(&m[RATE], HOP_CAPACITY_LEAST, 1e18, INFINITY, NULL);
+}
+
+static void read_card(const struct hop_json *at, struct hop_card *card)
+{
+    enum { BUFFER = HOP_CARD_WAYS, PUT, COMPLETION, COPY, PROCESSOR, KEYS };
+    static const struct hop_json_key keys[KEYS] = {
+        {"host_read", true},     {"device_read", true},   {"host_write", true},
+        {"device_write", true},  {"buffer_bytes", false}, {"put_s", false},
+        {"completion_s", false}, {"copy_s", false},       {"processor", false},
+    };
+    struct hop_json m[KEYS];
+    hop_json_object(at, keys, KEYS, m);
+    for (unsigned way = 0; way < HOP_CARD_WAYS; way++)
+        read_card_engine(&m[way], &card->ways[way]);
+    card->buffer_bytes = hop_json_number(&m[BUFFER], 0, 0x1p30, 0, NULL);
+    card->put_s = hop_json_number(&m[PUT], 0, 1, 0, NULL);
+    card->completion_s = hop_json_number(&m[COMPLETION], 0, 1, 0, NULL);
+    card->copy_s = hop_json_number(&m[COPY], 0, 1, 0, NULL);
+    card->processor = hop_json_name(&m[PROCESSOR]);
+}
+
 static void read_node(struct hop_build *build, const struct hop_json *at)
 {
-    enum { NAME, KIND, LABEL, BUS_ID, NUMA, ENGINES, ACCELERATOR_ENGINES, TAU, KEYS };
+    enum { NAME, KIND, LABEL, BUS_ID, NUMA, ENGINES, ACCELERATOR_ENGINES, TAU, CARD, KEYS };
     static const struct hop_json_key keys[KEYS] = {
-        {"name", true},  {"kind", true},     {"label", false}, {"bus_id", false},
-        {"numa", false}, {"engines", false}, {"accelerator_engines", false}, {"tau", false},
+        {"name", true},
+        {"kind", true},
+        {"label", false},
+        {"bus_id", false},
+        {"numa", false},
+        {"engines", false},
+        {"accelerator_engines", false},
+        {"tau", false},
+        {"card", false},
     };
     struct hop_json m[KEYS];
     hop_json_object(at, keys, KEYS, m);
@@ -70,6 +118,14 @@ static void read_node(struct hop_build *build, const struct hop_json *at)
         hop_json_fail(&m[TAU], HOP_ERR_INVALID, "a %s has no tau\ntau on nodes of kind root only",
                       hop_node_kind_name(node.kind));
     node.tau = read_tau(&m[TAU]);
+    struct hop_card card = {0};
+    if (m[CARD].value && node.kind != HOP_NODE_NIC)
+        hop_json_fail(&m[CARD], HOP_ERR_INVALID, "a %s is no network card\ncard on nodes of kind nic only",
+                      hop_node_kind_name(node.kind));
+    if (m[CARD].value) {
+        read_card(&m[CARD], &card);
+        node.card = &card;
+    }
     hop_build_node(build, &node);
     hop_json_settle(&m[NAME]); /* everything else was checked above */
 }
@@ -98,15 +154,6 @@ static double read_direction(const struct hop_json *at)
     if (at->value && value == 0)
         hop_json_fail(at, HOP_ERR_INVALID, "this is 0\n%s", expected);
     return value;
-}
-
-/* An array of two. */
-static bool read_two(const struct hop_json *at, const char *what)
-{
-    size_t count = hop_json_array(at, 2);
-    if (count > 2)
-        hop_json_fail(at, HOP_ERR_INVALID, "this array has %zu elements\n%s", count, what);
-    return count == 2;
 }
 
 /* The same both ways, or a pair. */
@@ -347,6 +394,25 @@ static void put_engines(struct hop_buffer *out, const char *key, int engines)
         put_number(out, key, engines);
 }
 
+static void put_card(struct hop_buffer *out, const struct hop_card *card)
+{
+    hop_json_put(out, ", card: {");
+    for (unsigned way = 0; way < HOP_CARD_WAYS; way++) {
+        const struct hop_card_engine *engine = &card->ways[way];
+        hop_json_put(out, way ? ", " : "");
+        hop_json_put(out, "%s: {processor_s: %g, request_s: %g, window_bytes: %g",
+                     hop_card_way_name((enum hop_card_way)way), engine->processor_s, engine->request_s,
+                     engine->window_bytes);
+        if (engine->rate_Bps < INFINITY)
+            put_number(out, "rate_Bps", engine->rate_Bps);
+        hop_json_put(out, "}");
+    }
+    hop_json_put(out, ", buffer_bytes: %g, put_s: %g, completion_s: %g, copy_s: %g", card->buffer_bytes, card->put_s,
+                 card->completion_s, card->copy_s);
+    put_text(out, "processor", card->processor);
+    hop_json_put(out, "}");
+}
+
 static void put_node(struct hop_buffer *out, const struct hop_node *node)
 {
     hop_json_put(out, "\n    {name: %s, kind: %s", node->name, hop_node_kind_name(node->kind));
@@ -358,6 +424,8 @@ static void put_node(struct hop_buffer *out, const struct hop_node *node)
     put_engines(out, "accelerator_engines", node->accelerator_engines);
     if (node->kind == HOP_NODE_ROOT && !isnan(node->tau))
         put_number(out, "tau", node->tau);
+    if (node->card)
+        put_card(out, node->card);
     hop_json_put(out, "}");
 }
 

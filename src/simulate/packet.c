@@ -14,7 +14,7 @@
 
 #include "base/heap.h"
 
-enum { SENT, ARRIVED, RETURNED }; /* kinds of streams of a link */
+enum { SENT, ARRIVED, RETURNED, FREED }; /* kinds of streams of a link; FREED: it no longer has its processor */
 enum { PROGRESS_HOPS = 1u << 20 };
 #define PS_PER_S 1e12
 
@@ -187,12 +187,27 @@ static void note_wait(struct hop_packets *p, const struct hop_wire *wire, const 
     wait->idle += waited - busy;
 }
 
+/* What an engine takes for a packet beside the time for its bytes; it has the processor from now. */
+static double engage(struct hop_packets *p, uint32_t link, const struct hop_packet *what)
+{
+    const struct hop_wire *wire = &p->wires[link];
+    const struct hop_card_engine *engine = wire->engine;
+    double time = engine->processor_s * PS_PER_S;
+    if (wire->processor != HOP_NONE) {
+        p->processors[wire->processor].until = p->clock + (uint64_t)time;
+        push(p, p->clock + (uint64_t)time, link * HOP_PACKET_KINDS + FREED);
+    }
+    if (engine->window_bytes > 0 && fmod(what->number * p->payload, engine->window_bytes) < p->payload)
+        time += engine->request_s * PS_PER_S;
+    return time;
+}
+
 static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
 {
     struct hop_wire *wire = &p->wires[link];
     struct hop_packet *what = &p->packets[packet];
     const struct hop_packet_step *step = &p->steps[what->step];
-    double time = what->wire * step->ps_per_byte + wire->residue;
+    double time = what->wire * step->ps_per_byte + wire->residue + (wire->engine ? engage(p, link, what) : 0);
     uint64_t whole = (uint64_t)time;
     whole = whole ? whole : 1;
     if (p->waits)
@@ -312,6 +327,8 @@ static inline enum turn serve_feed(struct hop_packets *p, uint32_t link, struct 
 static inline void serve_link(struct hop_packets *p, uint32_t link)
 {
     struct hop_wire *wire = &p->wires[link];
+    if (wire->processor != HOP_NONE && p->processors[wire->processor].until > p->clock)
+        return; /* until it is free */
     hop_packets_collect(p, link);
     p->lacking = false;
     for (uint32_t i = 0, at = wire->turn; i < wire->count; i++) {
@@ -444,6 +461,17 @@ static void wake(struct hop_packets *p, uint32_t transfer)
     touch(p, p->steps[p->transfers[transfer].first].link);
 }
 
+/* Those who need the processor, from the one after who had it last. */
+static void free_processor(struct hop_packets *p, uint32_t link)
+{
+    const struct hop_packet_processor *processor = &p->processors[p->wires[link].processor];
+    uint32_t at = 0;
+    while (processor->links[at] != link)
+        at++;
+    for (uint32_t i = 1; i <= processor->count; i++)
+        touch(p, processor->links[(at + i) % processor->count]);
+}
+
 static inline void happen(struct hop_packets *p, uint32_t stream)
 {
     uint32_t link = stream / HOP_PACKET_KINDS, kind = stream % HOP_PACKET_KINDS;
@@ -453,6 +481,8 @@ static inline void happen(struct hop_packets *p, uint32_t stream)
         finish_sending(p, link);
     else if (kind == ARRIVED)
         land(p, link);
+    else if (kind == FREED)
+        free_processor(p, link);
     else {
         p->wires[link].expecting = false;
         touch(p, link);

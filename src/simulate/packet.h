@@ -15,6 +15,9 @@
  * (topology/channels.c). A step is one link of one transfer's route; every packet knows the step it is
  * at.
  *
+ * An engine of a network card (topology/card.c) is a link here, too, beside that over which it moves packets: it takes
+ * longer for a packet, and waits for the card's processor.
+ *
  * Time is in whole picoseconds. An instant has two parts: what happens at it (a packet has been sent, one arrives,
  * credits come back), then who sends next, so that the order in which things of one instant are looked at makes no
  * difference.
@@ -45,12 +48,12 @@ enum hop_status hop_packets_note(struct hop_packets *packets, struct hop_diag *d
 /* ---- inside ---- */
 
 enum { HOP_CREDIT_BYTES = 16 }; /* the unit of data credits on PCIe */
-enum { HOP_PACKET_KINDS = 3 };  /* of events: see packet.c */
+enum { HOP_PACKET_KINDS = 4 };  /* of events: see packet.c */
 #define HOP_PACKET_CLOCK_LIMIT ((uint64_t)1 << 62)
 
 /* A link of a transfer's route. */
 struct hop_packet_step {
-    uint32_t link;  /* in use, from 0 */
+    uint32_t link;  /* in use, or engine, from 0 */
     uint32_t feed;  /* through which it wants to get there */
     uint32_t queue; /* where it waits; HOP_NONE: at its source */
     uint32_t buffer; /* behind this link */
@@ -66,10 +69,10 @@ struct hop_packet_step {
 struct hop_moving {
     uint64_t bytes, left, delivered; /* left: to be sent by the source */
     uint32_t first, last;            /* steps */
-    uint32_t op;
+    uint32_t op, from, to;           /* nodes */
     uint32_t number;        /* of the next packet */
     double cut_owed;        /* of the mean number of pieces, what the whole numbers so far leave */
-    double gap_ps_per_byte; /* the route's ceiling; 0: none */
+    double gap_ps_per_byte; /* the route's ceiling, but for cards'; 0: none; 0: none */
     uint64_t not_before;    /* of its next packet, under a ceiling */
     bool waking;            /* an event is due then */
     double window;          /* most bytes under way; INFINITY: what buffers take */
@@ -98,6 +101,13 @@ struct hop_feed {
     uint32_t last;  /* ring: the one after it is next; HOP_NONE: nobody */
 };
 
+/* What only one of several links has at a time. */
+struct hop_packet_processor {
+    uint64_t until;         /* then it is free */
+    uint32_t card;          /* whose it is: a node */
+    uint32_t *links, count; /* that need it */
+};
+
 struct hop_wire {
     uint32_t first, count, turn; /* feeds; whose turn it is, from first */
     uint32_t sending;            /* packet; HOP_NONE: idle */
@@ -106,6 +116,8 @@ struct hop_wire {
     uint64_t latency;
     uint64_t busy; /* so long it has sent, the packet in hand included */
     uint32_t directed;
+    const struct hop_card_engine *engine; /* NULL: none */
+    uint32_t processor;                   /* HOP_NONE: none */
     double residue; /* of a picosecond, carried to the next packet */
     bool touched;
     bool apart;      /* its feeds wait for different buffers: one that lacks credits does not hold up the others */
@@ -141,6 +153,8 @@ struct hop_packets {
     struct hop_feed *feeds;
     struct hop_wire *wires;
     struct hop_fifo *fifos;
+    struct hop_packet_processor *processors;
+    uint32_t processor_count;
     uint32_t *pool_size;
     uint32_t step_count, transfer_count, feed_count, wire_count, buffer_count, fifo_count, pool_count;
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "model/network.h"
+#include "topology/card.h"
 #include "topology/channels.h"
 
 #define PS_PER_S 1e12
@@ -34,7 +35,7 @@ static enum hop_status take_options(struct hop_packets *p, double *buffer, struc
     const struct hop_topology *topology = p->simulation->timeline->topology;
     p->queues = o->queues;
     p->rings = o->rings;
-    p->payload = o->payload_bytes ? (double)o->payload_bytes : hop_topology_parameter(topology, "pcie_payload")->value;
+    p->payload = o->payload_bytes ? (double)o->payload_bytes : hop_packet_bytes(topology);
     p->payload = floor(p->payload);
     *buffer = o->buffer_bytes ? (double)o->buffer_bytes : BUFFER_PAYLOADS * p->payload;
     p->header = hop_topology_parameter(topology, "pcie_header")->value;
@@ -65,16 +66,57 @@ static enum hop_status take_options(struct hop_packets *p, double *buffer, struc
 
 /* ---- transfers and steps ---- */
 
-/* A transfer with its steps; links keep their directed numbers until number_links. Returns its time alone, latency left
- * out: the slowest link for all bytes, the others for one packet. */
-static double lay_transfer(struct hop_packets *p, struct hop_network *network, uint32_t route, uint32_t transfer)
+/* Until number_links a link is a directed link's number, or that of an engine of a card which moves packets over it. */
+enum { LINK_ITSELF, HOST_ENGINE, DEVICE_ENGINE, LINK_KEYS };
+
+/* What is known of a transfer while its steps are laid. */
+struct laying {
+    const struct hop_topology *topology;
+    const struct hop_route *way;
+    double packet, count;      /* bytes, packets */
+    double sum, slowest, fill; /* ps: of a packet over all steps; a byte, and a packet, over the slowest */
+    bool cut, engines;
+};
+
+static void lay_step(struct hop_packets *p, struct laying *l, uint32_t directed, double ps, bool crossed)
 {
-    struct hop_moving *t = &p->transfers[transfer];
+    struct hop_packet_step *step = &p->steps[p->step_count++];
+    uint32_t card;
+    const struct hop_card_engine *engine = hop_card_engine_of(l->topology, l->way->from, l->way->to, directed, &card);
+    double part, each = ps;
+    *step = (struct hop_packet_step){.link = LINK_KEYS * directed,
+                                     .transfer = p->transfer_count,
+                                     .pool = HOP_NONE,
+                                     .queue = HOP_NONE,
+                                     .cuts = crossed && !l->cut,
+                                     .ps_per_byte = ps};
+    l->cut = l->cut || crossed;
+    part = ps * l->packet / (l->cut ? floor(p->cut_mean) : 1);
+    if (engine) {
+        bool host = (engine - hop_topology_node(l->topology, card)->card->ways) % 2 == 0;
+        step->link += host ? HOST_ENGINE : DEVICE_ENGINE;
+        step->ps_per_byte = PS_PER_S / engine->rate_Bps;
+        each = PS_PER_S / hop_card_rate_Bps(engine, p->payload);
+        part = (engine->processor_s + engine->request_s) * PS_PER_S + step->ps_per_byte * l->packet;
+        l->engines = true;
+    }
+    l->sum += part;
+    if (each >= l->slowest) {
+        l->slowest = each;
+        l->fill = part;
+    }
+    p->hops_planned += (uint64_t)hop_min(l->count * (l->cut ? p->cut_mean : 1), HOPS_LIMIT);
+}
+
+/* A transfer with its steps. Returns its time alone, latency left out: the slowest link for all bytes, the others for one
+ * packet. */
+static double lay_transfer(struct hop_packets *p, struct hop_network *network, uint32_t route)
+{
+    struct hop_moving *t = &p->transfers[p->transfer_count];
     const struct hop_cuts *cuts = &network->routes[route];
     const struct hop_route *way = hop_router_route(network->router, route);
-    const double bytes = (double)t->bytes, packet = hop_min(p->payload, bytes), count = ceil(bytes / p->payload);
-    double sum = 0, slowest = 0, fill = 0;
-    bool cut = false;
+    const double bytes = (double)t->bytes;
+    struct laying l = {network->topology, way, hop_min(p->payload, bytes), ceil(bytes / p->payload), .slowest = 0};
     t->first = p->step_count;
     for (uint32_t c = cuts->first; c < cuts->first + cuts->count; c++) {
         const struct hop_cut *leg = &network->cuts[c];
@@ -83,31 +125,18 @@ static double lay_transfer(struct hop_packets *p, struct hop_network *network, u
             const uint32_t local = leg->leg.links[i];
             const bool crossed = i >= leg->leg.crossed;
             const double ps = (crossed ? 1 / (1 - leg->leg.tau) : 1) / links->capacity_Bps[local] * PS_PER_S;
-            p->steps[p->step_count] = (struct hop_packet_step){.link = links->directed[local],
-                                                               .transfer = transfer,
-                                                               .pool = HOP_NONE,
-                                                               .queue = HOP_NONE,
-                                                               .cuts = crossed && !cut,
-                                                               .ps_per_byte = ps};
-            cut = cut || crossed;
-            double part = ps * packet / (cut ? floor(p->cut_mean) : 1);
-            sum += part;
-            if (ps >= slowest) {
-                slowest = ps;
-                fill = part;
-            }
-            p->hops_planned += (uint64_t)hop_min(count * (cut ? p->cut_mean : 1), HOPS_LIMIT);
-            p->step_count++;
+            lay_step(p, &l, links->directed[local], ps, crossed);
         }
     }
     t->last = p->step_count - 1;
     t->window = INFINITY;
-    if (hop_topology_node(network->topology, way->from)->kind == HOP_NODE_HOST)
-        t->window =
-            p->read_bytes > 0 ? p->read_bytes : 2 * p->payload * way->link_count + way->latency_s * PS_PER_S / slowest;
-    if (way->ceiling_Bps * slowest < PS_PER_S * (1 - HOP_RATE_TOLERANCE))
-        t->gap_ps_per_byte = PS_PER_S / way->ceiling_Bps;
-    return (hop_max(slowest, t->gap_ps_per_byte) * bytes + hop_max(sum - fill, 0)) / PS_PER_S;
+    if (hop_topology_node(network->topology, way->from)->kind == HOP_NODE_HOST && !l.engines)
+        t->window = p->read_bytes > 0 ? p->read_bytes
+                                      : 2 * p->payload * way->link_count + way->latency_s * PS_PER_S / l.slowest;
+    double ceiling = l.engines ? hop_parameter_value(network->topology, "ceiling_network") : way->ceiling_Bps;
+    if (ceiling * l.slowest < PS_PER_S * (1 - HOP_RATE_TOLERANCE))
+        t->gap_ps_per_byte = PS_PER_S / ceiling;
+    return (hop_max(l.slowest, t->gap_ps_per_byte) * bytes + hop_max(l.sum - l.fill, 0)) / PS_PER_S;
 }
 
 static enum hop_status check_hops(const struct hop_packets *p, double hops, struct hop_diag *diag)
@@ -166,8 +195,9 @@ static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *dia
         /* simulate.c waits for the start-up; a copy of nothing moves no packet: its way's latency is there too. */
         task->latency_s = p->startup_s + (task->bytes == 0 ? classes[made].way->latency_s : 0);
         if (task->bytes > 0) {
-            p->transfers[p->transfer_count] = (struct hop_moving){.bytes = (uint64_t)task->bytes, .op = i};
-            double alone_s = lay_transfer(p, s->network, classes[made].route, p->transfer_count);
+            p->transfers[p->transfer_count] = (struct hop_moving){
+                .bytes = (uint64_t)task->bytes, .op = i, .from = classes[made].way->from, .to = classes[made].way->to};
+            double alone_s = lay_transfer(p, s->network, classes[made].route);
             p->transfer_of[i] = p->transfer_count++;
             classes[made].alone_Bps = task->bytes / alone_s;
         }
@@ -182,24 +212,67 @@ static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *dia
 
 /* ---- links, who feeds them, buffers ---- */
 
+static double latency_of(const struct hop_topology *topology, uint32_t key, const struct hop_card_engine *engine)
+{
+    double latency_s = hop_topology_link(topology, key / LINK_KEYS / 2)->latency_s;
+    return hop_min(latency_s, SECONDS_LIMIT) + (engine && engine->window_bytes == 0 ? engine->request_s : 0);
+}
+
+static bool share_processor(const struct hop_topology *topology, uint32_t a, uint32_t b)
+{
+    const char *name = hop_topology_node(topology, a)->card->processor,
+               *other = hop_topology_node(topology, b)->card->processor;
+    return a == b || (name && other && strcmp(name, other) == 0);
+}
+
+static struct hop_packet_processor *processor_of(struct hop_packets *p, uint32_t card)
+{
+    uint32_t i = 0;
+    while (i < p->processor_count && !share_processor(p->simulation->timeline->topology, p->processors[i].card, card))
+        i++;
+    if (i == p->processor_count)
+        p->processors[p->processor_count++].card = card;
+    return &p->processors[i];
+}
+
+static bool number_link(struct hop_packets *p, const struct hop_packet_step *step, uint32_t *number)
+{
+    const struct hop_topology *topology = p->simulation->timeline->topology;
+    struct hop_wire *wire = &p->wires[p->wire_count];
+    const struct hop_moving *t = &p->transfers[step->transfer];
+    uint32_t card, key = step->link;
+    wire->directed = key / LINK_KEYS;
+    wire->processor = HOP_NONE;
+    if (key % LINK_KEYS != LINK_ITSELF)
+        wire->engine = hop_card_engine_of(topology, t->from, t->to, wire->directed, &card);
+    if (wire->engine && wire->engine->processor_s > 0) {
+        struct hop_packet_processor *processor = processor_of(p, card);
+        wire->processor = (uint32_t)(processor - p->processors);
+        if (!HOP_GROW(&p->arena, processor->links, processor->count + 1))
+            return false;
+        processor->links[processor->count++] = p->wire_count;
+    }
+    wire->latency = (uint64_t)llround(latency_of(topology, key, wire->engine) * PS_PER_S);
+    number[key] = p->wire_count++;
+    return true;
+}
+
 static bool number_links(struct hop_packets *p)
 {
     const struct hop_topology *topology = p->simulation->timeline->topology;
-    uint32_t links = 2 * hop_topology_link_count(topology);
-    uint32_t *number = hop_arena_alloc(&p->arena, ((size_t)links + 1) * sizeof *number);
-    p->wires = hop_arena_alloc(&p->arena, ((size_t)links + 1) * sizeof *p->wires);
+    size_t keys = (size_t)LINK_KEYS * 2 * hop_topology_link_count(topology), cards = 1;
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        cards += hop_topology_node(topology, n)->card != NULL;
+    uint32_t *number = hop_arena_alloc(&p->arena, (keys + 1) * sizeof *number);
+    p->wires = hop_arena_alloc(&p->arena, (keys + 1) * sizeof *p->wires);
+    p->processors = hop_arena_alloc(&p->arena, cards * sizeof *p->processors);
     if (p->arena.failed)
         return false;
-    memset(number, 0xff, links * sizeof *number);
+    memset(number, 0xff, keys * sizeof *number);
     for (uint32_t i = 0; i < p->step_count; i++) {
-        uint32_t directed = p->steps[i].link;
-        if (number[directed] == HOP_NONE) {
-            double latency_s = hop_topology_link(topology, directed / 2)->latency_s;
-            p->wires[p->wire_count].directed = directed;
-            p->wires[p->wire_count].latency = (uint64_t)llround(hop_min(latency_s, SECONDS_LIMIT) * PS_PER_S);
-            number[directed] = p->wire_count++;
-        }
-        p->steps[i].link = number[directed];
+        if (number[p->steps[i].link] == HOP_NONE && !number_link(p, &p->steps[i], number))
+            return false;
+        p->steps[i].link = number[p->steps[i].link];
     }
     return true;
 }
@@ -269,6 +342,15 @@ static bool find_feeds(struct hop_packets *p)
     return p->feeds != NULL;
 }
 
+/* What a card has for packets that it has read, 0: nothing is known, or it is no read. */
+static double card_buffer(const struct hop_packets *p, const struct hop_packet_step *step)
+{
+    const struct hop_topology *topology = p->simulation->timeline->topology;
+    const struct hop_link *link = hop_topology_link(topology, p->wires[step->link].directed / 2);
+    const struct hop_card *card = hop_topology_node(topology, link->ends[!(p->wires[step->link].directed & 1)])->card;
+    return card ? card->buffer_bytes : 0;
+}
+
 /* A buffer holds what its link sends while a packet and the credits for it are under way, and `buffer` bytes more. */
 static enum hop_status size_pools(struct hop_packets *p, double buffer, struct hop_diag *diag)
 {
@@ -284,7 +366,10 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
             return hop_fail(diag, HOP_ERR_LIMIT, "a packet takes longer than %g s on a link", SECONDS_LIMIT);
         if (p->transfers[step->transfer].last == i)
             continue;
-        double trip = (double)(p->wires[step->link].latency + p->delay) / step->ps_per_byte;
+        const struct hop_wire *wire = &p->wires[step->link];
+        double trip = step->ps_per_byte > 0 ? (double)(wire->latency + p->delay) / step->ps_per_byte : 0;
+        if (wire->engine && card_buffer(p, step) > 0)
+            trip = hop_max(card_buffer(p, step), 2 * p->payload) - buffer;
         double size = HOP_CREDIT_BYTES * ceil((buffer + trip) / HOP_CREDIT_BYTES);
         if (size > POOL_LIMIT)
             return hop_fail(diag, HOP_ERR_LIMIT, "a buffer of %.2g bytes, as a link's latency needs it", size);
@@ -370,6 +455,8 @@ void hop_packets_reset(struct hop_packets *p)
         wire->busy = 0;
         wire->touched = wire->expecting = false;
     }
+    for (uint32_t i = 0; i < p->processor_count; i++)
+        p->processors[i].until = 0;
     for (uint32_t i = 0; i < p->transfer_count; i++) {
         struct hop_moving *t = &p->transfers[i];
         t->left = t->bytes;

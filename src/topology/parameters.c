@@ -29,6 +29,8 @@ static const struct hop_parameter_rule defaults[] = {
               "per TLP: framing 4, header 12 to 16, LCRC 4 (PCI Express Base Specification; Neugebauer et al., SIGCOMM "
               "2018)"),
      .low = 20, .high = 28, .most = 1e9},
+    {VALUE("packet_payload", 256, "B", "of a packet in simulations of packets: pcie_payload unless it is set"),
+     .least = 16, .most = 65536, .expected = "16 to 65536"},
     {OF_LINKS("pcie_link", 16 * 16e9 * 128 / 130 / 8 * 256 / 280, "B/s",
               "a PCIe link whose source tells no speed: gen4 x16 by TLP arithmetic, assumed"),
      .low = 12e9, .high = 57.6e9},

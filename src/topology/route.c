@@ -5,6 +5,7 @@
  * remembered is in its origin's row, hashed by destination.
  */
 #include "topology/route.h"
+#include "topology/card.h"
 #include "topology/route_search.h"
 
 #include <math.h>
@@ -204,8 +205,10 @@ static void add_up(const struct hop_topology *topology, struct hop_route *route)
     route->latency_s += inside ? hop_parameter_value(topology, "copy_latency")
                                : nics * hop_parameter_value(topology, "nic_latency") +
                                      hop_parameter_value(topology, "network_overhead");
-    route->ceiling_Bps =
-        inside ? ceiling_of(topology, links, route->link_count) : ceiling_named(topology, "ceiling_network");
+    if (!inside)
+        route->ceiling_Bps = hop_min(ceiling_named(topology, "ceiling_network"), hop_card_ceiling_Bps(topology, route));
+    else
+        route->ceiling_Bps = ceiling_of(topology, links, route->link_count);
 }
 
 enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Building a topology and looking at it. finish.c checks and derives, route.c finds ways. */
-#include "topology/topology.h"
+#include "topology/card.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -166,11 +166,24 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
     if (!engines || (!isnan(node->tau) && !(node->tau >= 0 && node->tau < 1)))
         return hop_fail(diag, HOP_ERR_INVALID, "node '%s' has %s\nengines >= 0 (0: unlimited), 0 <= tau < 1",
                         node->name, engines ? "a tau out of range" : "a negative number of engines");
+    if (node->card && node->kind != HOP_NODE_NIC)
+        return hop_fail(diag, HOP_ERR_INVALID, "the node '%s' has a card's engines\nonly a nic has them", node->name);
+    if (node->card)
+        HOP_CHECK(hop_card_check(node->card, node->name, diag));
     if (topology->node_count >= HOP_NODE_LIMIT)
         return hop_fail(diag, HOP_ERR_LIMIT, "more than %u nodes", HOP_NODE_LIMIT);
     if (!HOP_GROW(&topology->arena, topology->nodes, topology->node_count + 1))
         return hop_fail_memory(diag);
     struct hop_node kept = *node;
+    if (node->card) {
+        struct hop_card *card = hop_arena_alloc(&topology->arena, sizeof *card);
+        if (!card)
+            return hop_fail_memory(diag);
+        *card = *node->card;
+        if (!keep(topology, &card->processor))
+            return hop_fail_memory(diag);
+        kept.card = card;
+    }
     if (!keep(topology, &kept.name) || !keep(topology, &kept.label) || !keep(topology, &kept.bus_id) ||
         !hop_names_put(&topology->node_names, kept.name, topology->node_count))
         return hop_fail_memory(diag);

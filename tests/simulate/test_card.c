@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Network cards with engines and a processor: packets of APEnet+ against closed forms. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hopcast/hopcast.h"
+
+#define PACKET 4096.0
+#define RX_S (PACKET / 1.2e9)
+#define RX_DEVICE_S (RX_S / 0.9)
+#define MIB ((uint64_t)1 << 20)
+
+static double simulate(const struct hop_topology *topology, enum hop_fidelity fidelity, const char *text)
+{
+    struct hop_network *network;
+    struct hop_schedule *schedule;
+    struct hop_timeline *timeline;
+    const struct hop_simulate_options options = {
+        .detail = HOP_DETAIL_ENDS, .sources_unlimited = true, .fidelity = fidelity};
+    CHECK(hop_schedule_parse("test", text, strlen(text), &schedule, D));
+    CHECK(hop_network_create(topology, NULL, &network, D));
+    CHECK(hop_simulate(network, schedule, &options, &timeline, D));
+    double makespan_s = hop_timeline_makespan_s(timeline);
+    hop_timeline_destroy(timeline);
+    hop_network_destroy(network);
+    hop_schedule_destroy(schedule);
+    return makespan_s;
+}
+
+static double on(const char *source, const char *text)
+{
+    struct hop_topology *topology = load_topology(source);
+    double packets_s = simulate(topology, HOP_FIDELITY_PACKET, text);
+    hop_topology_destroy(topology);
+    return packets_s;
+}
+
+/* Of a long transfer, from what twice as much takes longer, so that no latency counts. */
+static double rate(const char *source, const char *from, const char *to)
+{
+    char once[128], twice[128];
+    (void)snprintf(once, sizeof once, "%s -> %s 4MiB", from, to);
+    (void)snprintf(twice, sizeof twice, "%s -> %s 8MiB", from, to);
+    return 4 * (double)MIB / (on(source, twice) - on(source, once));
+}
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance * fabs(expected)))
+        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
+}
+
+static void a_read_engine_moves_what_its_version_s_closed_form_says(void **state)
+{
+    (void)state;
+    const double r = 1.536e9;
+    assert_near(rate("apenet:1,test=flush,version=1", "gpu0", "flush0"), PACKET / (3e-6 + 1.8e-6 + PACKET / r), 1e-3);
+    for (double window = 4096; window <= 32768; window *= 2) {
+        char source[96];
+        (void)snprintf(source, sizeof source, "apenet:1,test=flush,version=2,window=%.0f", window);
+        assert_near(rate(source, "gpu0", "flush0"), window / (1.8e-6 + window / r), 1e-3);
+    }
+    assert_near(rate("apenet:1,test=flush,version=3", "gpu0", "flush0"), r, 1e-3);
+    assert_near(rate("apenet:1,test=flush", "host0", "flush0"), 2.4e9, 1e-3);
+    assert_near(rate("apenet:1,test=flush,gpu=kepler", "gpu0", "flush0"), 1.6e9, 1e-3);
+    assert_near(rate("apenet:1,test=flush,access=bar1", "gpu0", "flush0"), 0.15e9, 1e-3);
+}
+
+static void a_slow_processor_is_what_a_long_transfer_gets(void **state)
+{
+    (void)state;
+    assert_near(rate("apenet:2", "host0", "host1"), 1.2e9, 1e-3);
+    assert_near(rate("apenet:2", "host0", "gpu1"), 1.08e9, 1e-3);
+    assert_near(rate("apenet:2", "gpu0", "gpu1"), 1.08e9, 1e-3);
+    assert_near(rate("apenet:2,buffers=3", "host0", "host1"), 0.6e9, 1e-3); /* half of it walks through three of them */
+}
+
+static void one_packet_takes_each_stage_once(void **state)
+{
+    (void)state;
+    const double hops_s = 3 * 100e-9, links_s = PACKET / 2.8e9;
+    double host_s = on("apenet:2", "host0 -> host1 4096");
+    /* root, switch; read; card, router, router; switch, root, memory: packets are stored before they are forwarded */
+    assert_near(host_s, 2 * PACKET / 8e9 + PACKET / 2.4e9 + 3 * links_s + hops_s + RX_S + 2 * PACKET / 8e9, 1e-6);
+    double gpu_s = on("apenet:2", "gpu0 -> gpu1 4096");
+    assert_near(gpu_s, 2 * PACKET / 5.5e9 + 1.8e-6 + PACKET / 1.536e9 + 3 * links_s + hops_s + RX_DEVICE_S, 1e-6);
+}
+
+static void a_card_s_processor_does_one_thing_at_a_time(void **state)
+{
+    (void)state;
+    double both_s = on("apenet:3", "host0 -> host1 4MiB\nhost2 -> gpu1 4MiB"), packets = 4 * (double)MIB / PACKET;
+    assert_near(both_s, packets * (RX_S + RX_DEVICE_S), 0.01);
+    /* In loop-back version 1 takes it for sending, too: 3 us a packet, and the read goes on while it receives another one. */
+    double first = rate("apenet:1,test=loopback,version=1", "gpu0", "gpuback0");
+    assert_true(first <= PACKET / (3e-6 + 1.8e-6 + PACKET / 1.536e9) * 1.001 &&
+                first >= PACKET / (3e-6 + 4.5e-6 + RX_DEVICE_S));
+    assert_near(rate("apenet:1,test=loopback,version=2", "gpu0", "gpuback0"), 1.08e9, 2e-3);
+    assert_near(rate("apenet:1,test=loopback", "host0", "hostback0"), 1.2e9, 2e-3);
+}
+
+static void rates_of_engines_are_what_fluid_models_hold_a_long_transfer_to(void **state)
+{
+    (void)state;
+    static const char *const sources[] = {"apenet:2x2", "apenet:2x2,version=1", "apenet:2x2,version=2,window=4KiB",
+                                          "apenet:2x2,access=bar1", "apenet:2x2,buffers=8"};
+    static const char *const ends[] = {"host0 -> host3", "host0 -> gpu3", "gpu0 -> host3", "gpu0 -> gpu3"};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        struct hop_topology *topology = load_topology(sources[i]);
+        for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
+            char text[64];
+            (void)snprintf(text, sizeof text, "%s 16MiB", ends[e]);
+            assert_near(simulate(topology, HOP_FIDELITY_PACKET, text), simulate(topology, HOP_FIDELITY_FLUID, text),
+                        2e-3);
+        }
+        hop_topology_destroy(topology);
+    }
+}
+
+static void a_card_survives_being_written_and_read(void **state)
+{
+    (void)state;
+    struct hop_topology *made = load_topology("apenet:2,version=2,window=8KiB"), *read;
+    char *text = hop_topology_to_json(made);
+    CHECK(hop_topology_parse("card.json", text, strlen(text), &read, D));
+    static const char run[] = "gpu0 -> gpu1 1MiB\nhost1 -> gpu0 77KiB\nhost0 -> host1 1B";
+    assert_true(simulate(made, HOP_FIDELITY_PACKET, run) == simulate(read, HOP_FIDELITY_PACKET, run));
+    assert_true(simulate(made, HOP_FIDELITY_FLUID, run) == simulate(read, HOP_FIDELITY_FLUID, run));
+    free(text);
+    hop_topology_destroy(made);
+    hop_topology_destroy(read);
+}
+
+TEST_GROUP(card)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_read_engine_moves_what_its_version_s_closed_form_says),
+        cmocka_unit_test(a_slow_processor_is_what_a_long_transfer_gets),
+        cmocka_unit_test(one_packet_takes_each_stage_once),
+        cmocka_unit_test(a_card_s_processor_does_one_thing_at_a_time),
+        cmocka_unit_test(rates_of_engines_are_what_fluid_models_hold_a_long_transfer_to),
+        cmocka_unit_test(a_card_survives_being_written_and_read),
+    };
+    return RUN_TESTS(tests, NULL, NULL);
+}
