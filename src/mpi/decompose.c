@@ -15,7 +15,7 @@ struct job {
     void *context;
     enum hop_mpi_class class;
     enum hop_mpi_memory memory;
-    bool large;
+    bool large, received;
     uint64_t bytes;
 };
 
@@ -81,8 +81,11 @@ static void put(struct job *job, int rank, uint64_t bytes)
     const struct hop_mpi_ranks *ranks = job->ranks;
     if (rank < 0 || rank >= ranks->size)
         return; /* MPI_PROC_NULL */
-    struct hop_mpi_message message = {
-        .peer = ranks->world ? ranks->world[rank] : rank, .class = job->class, .memory = job->memory, .bytes = bytes};
+    struct hop_mpi_message message = {.peer = ranks->world ? ranks->world[rank] : rank,
+                                      .class = job->class,
+                                      .memory = job->memory,
+                                      .received = job->received,
+                                      .bytes = bytes};
     job->bytes += bytes;
     job->take(job->context, &message);
 }
@@ -164,6 +167,14 @@ static void point(struct job *job)
     put(job, number(job, 'd'), has(job, 'p') ? bytes * (uint64_t)number(job, 'p') : bytes);
 }
 
+/* What comes back, into the memory of the result. */
+static void fetched(struct job *job, uint64_t bytes)
+{
+    job->class = CLASS_FETCHED;
+    job->memory = hop_mpi_memory_of((const void *)argument(job, 'r'));
+    put(job, number(job, 'd'), bytes);
+}
+
 /* There, unless the operation takes nothing there, and back. */
 static void fetch(struct job *job)
 {
@@ -172,16 +183,14 @@ static void fetch(struct job *job)
     uint64_t back = one ? there : bytes_of(job, count(job, 'm'), argument(job, 'u'));
     if (!job->mpi->is_no_op(argument(job, 'o')))
         put(job, number(job, 'd'), there);
-    job->class = CLASS_FETCHED;
-    put(job, number(job, 'd'), back);
+    fetched(job, back);
 }
 
 static void swap(struct job *job)
 {
     uint64_t element = bytes_of(job, 1, argument(job, 't'));
     put(job, number(job, 'd'), 2 * element); /* what is compared, and what is put there */
-    job->class = CLASS_FETCHED;
-    put(job, number(job, 'd'), element);
+    fetched(job, element);
 }
 
 static enum hop_mpi_class class_of(enum hop_mpi_kind kind)
@@ -219,6 +228,68 @@ static void decompose(struct job *job, enum hop_mpi_kind kind)
         to_neighbours(job, kind == KIND_NEIGHBOUR_GATHER);
 }
 
+/* ---- the receiving side of collectives ---- */
+
+static uint64_t own_part(const struct job *job, int index)
+{
+    (void)index;
+    return part(job, job->ranks->own);
+}
+
+/* Between two groups each has the other's sum in parts that its own ranks keep. */
+static uint64_t own_share(const struct job *job, int index)
+{
+    int64_t items = has(job, 'v') ? 0 : count(job, 'n'), ranks = job->ranks->local_size;
+    (void)index;
+    if (has(job, 'v'))
+        return bytes_of(job, count_at(job, 'v', job->ranks->own), argument(job, 't'));
+    return bytes_of(job, items / ranks + (job->ranks->own < items % ranks), argument(job, 't'));
+}
+
+static uint64_t own_sent(const struct job *job, int index)
+{
+    (void)index;
+    return sent(job, job->ranks->own);
+}
+
+static void from_root(struct job *job, uint64_t bytes)
+{
+    int root = number(job, 'd');
+    if (root >= 0 && is_other(job, root))
+        put(job, root, bytes);
+}
+
+static void from_neighbours(struct job *job)
+{
+    const struct hop_mpi_ranks *ranks = job->ranks;
+    int count = ranks->source ? ranks->sources : ranks->neighbours;
+    for (int i = 0; i < count; i++)
+        put(job, ranks->source ? ranks->source[i] : ranks->neighbour[i], received(job, i));
+}
+
+static void decompose_received(struct job *job, enum hop_mpi_kind kind)
+{
+    bool inter = job->ranks->inter, reduces = !has(job, 'u') && !has(job, 'U');
+    if (kind == KIND_GATHER && is_root(job))
+        to_all(job, reduces ? sent : received);
+    else if (kind == KIND_BCAST && !is_root(job))
+        from_root(job, sent(job, 0));
+    else if (kind == KIND_SCATTER && !is_root(job))
+        from_root(job, received(job, 0));
+    else if (kind == KIND_ALLGATHER || kind == KIND_ALLTOALL)
+        to_all(job, received);
+    else if (kind == KIND_REDUCE_SCATTER)
+        to_all(job, inter ? own_share : own_sent);
+    else if (kind == KIND_ALLREDUCE)
+        to_all(job, inter ? own_share : own_part);
+    else if (kind == KIND_SCAN && job->ranks->own > 0)
+        put(job, job->ranks->own - 1, sent(job, 0));
+    else if (kind == KIND_NEIGHBOUR_GATHER || kind == KIND_NEIGHBOUR_ALLTOALL)
+        from_neighbours(job);
+    if (kind == KIND_ALLREDUCE && !inter)
+        to_all(job, part);
+}
+
 uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
                            hop_mpi_take *take, void *context)
 {
@@ -236,7 +307,15 @@ uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_
         return bytes_of(&job, count(&job, 'n'), argument(&job, 't'));
     job.ranks = has(&job, 'w') ? mpi->window(argument(&job, 'w')) : mpi->ranks(argument(&job, 'c'));
     job.memory = hop_mpi_memory_of((const void *)argument(&job, in_place(&job) ? 'r' : 's'));
-    if (job.ranks && job.ranks->size > 0)
-        decompose(&job, row->kind);
-    return job.bytes;
+    if (!job.ranks || job.ranks->size <= 0)
+        return 0;
+    decompose(&job, row->kind);
+    uint64_t bytes = job.bytes;
+    const void *into = (const void *)argument(&job, row->kind == KIND_BCAST ? 's' : 'r');
+    if (row->kind > KIND_POINT && row->kind < KIND_PUT && hop_mpi_has_driver() &&
+        hop_mpi_memory_of(into) == MEMORY_DEVICE) {
+        job.received = true;
+        decompose_received(&job, row->kind);
+    }
+    return bytes;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asked of cuPointerGetAttribute. A program may load the driver at any time: it is looked for again when libraries have
- * come. */
+/* Asked of cuPointerGetAttribute or hipPointerGetAttribute, whose attributes have one number. A program may load the driver at
+ * any time: it is looked for again when libraries have come. */
 #include "mpi/device_memory.h"
 
 #include <dlfcn.h>
@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTRIBUTE_MEMORY_TYPE = 2, TYPE_DEVICE = 2 }; /* of cuda.h */
+enum { MEMORY_TYPE = 2, CUDA_DEVICE = 2 };                          /* of cuda.h and hip_runtime_api.h */
+enum { HIP_DEVICE = 2, HIP_DEVICE_BEFORE_6 = 1, HIP_6 = 60000000 }; /* ROCm 6 counts otherwise */
 
 typedef int ask_pointer(void *data, int attribute, unsigned long long pointer);
 
 static ask_pointer *ask;                /* NULL: no driver yet */
+static unsigned device_type;            /* what it says of a device's memory */
 static unsigned long long libraries_at; /* how many had come when it was looked for */
 
 static int count_libraries(struct dl_phdr_info *info, size_t size, void *count)
@@ -22,31 +24,59 @@ static int count_libraries(struct dl_phdr_info *info, size_t size, void *count)
     return 1; /* the first knows */
 }
 
+/* A function of a library that is loaded: of the one that the variable names, else of any of the others. */
+static void *loaded(const char *variable, const char *const *names, const char *function)
+{
+    const char *named = getenv(variable);
+    void *library = named && named[0] ? dlopen(named, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (; !library && *names && !(named && named[0]); names++)
+        library = dlopen(*names, RTLD_LAZY | RTLD_NOLOAD);
+    return library ? dlsym(library, function) : NULL;
+}
+
 static void look_for_driver(void)
 {
-    const char *named = getenv("HOPCAST_CUDA_LIBRARY");
-    void *driver = dlopen(named && named[0] ? named : "libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    void *symbol = driver ? dlsym(driver, "cuPointerGetAttribute") : NULL;
+    static const char *const cuda[] = {"libcuda.so.1", NULL};
+    static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+                                      NULL};
+    void *symbol = loaded("HOPCAST_CUDA_LIBRARY", cuda, "cuPointerGetAttribute"), *version;
+    int (*get_version)(int *number) = NULL;
+    int number = 0;
     ask_pointer *found;
+    device_type = CUDA_DEVICE;
+    if (!symbol && (symbol = loaded("HOPCAST_HIP_LIBRARY", hip, "hipPointerGetAttribute"))) {
+        version = loaded("HOPCAST_HIP_LIBRARY", hip, "hipRuntimeGetVersion");
+        memcpy(&get_version, &version, sizeof version);
+        device_type = get_version && get_version(&number) == 0 && number < HIP_6 ? HIP_DEVICE_BEFORE_6 : HIP_DEVICE;
+    }
     memcpy(&found, &symbol, sizeof found);
     __atomic_store_n(&ask, found, __ATOMIC_RELEASE);
 }
 
+static ask_pointer *driver(void)
+{
+    ask_pointer *known = __atomic_load_n(&ask, __ATOMIC_ACQUIRE);
+    unsigned long long count = 0;
+    if (known)
+        return known;
+    (void)dl_iterate_phdr(count_libraries, &count);
+    if (count == __atomic_load_n(&libraries_at, __ATOMIC_RELAXED))
+        return NULL;
+    __atomic_store_n(&libraries_at, count, __ATOMIC_RELAXED);
+    look_for_driver();
+    return __atomic_load_n(&ask, __ATOMIC_ACQUIRE);
+}
+
+bool hop_mpi_has_driver(void)
+{
+    return driver() != NULL;
+}
+
 enum hop_mpi_memory hop_mpi_memory_of(const void *buffer)
 {
-    ask_pointer *driver = __atomic_load_n(&ask, __ATOMIC_ACQUIRE);
-    unsigned long long count = 0;
+    ask_pointer *known = driver();
     unsigned type = 0;
-    if (!driver) {
-        (void)dl_iterate_phdr(count_libraries, &count);
-        if (count == __atomic_load_n(&libraries_at, __ATOMIC_RELAXED))
-            return MEMORY_HOST;
-        __atomic_store_n(&libraries_at, count, __ATOMIC_RELAXED);
-        look_for_driver();
-        driver = __atomic_load_n(&ask, __ATOMIC_ACQUIRE);
-    }
-    return driver && driver(&type, ATTRIBUTE_MEMORY_TYPE, (unsigned long long)(uintptr_t)buffer) == 0 &&
-                   type == TYPE_DEVICE
+    return known && known(&type, MEMORY_TYPE, (unsigned long long)(uintptr_t)buffer) == 0 && type == device_type
                ? MEMORY_DEVICE
                : MEMORY_HOST;
 }

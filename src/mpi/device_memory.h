@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a buffer lies in a GPU's memory, by the CUDA driver, once the program has loaded one; without it all memory is
- * the host's. */
+/* Whether a buffer lies in a GPU's memory, by NVIDIA's or AMD's driver, once the program has loaded one; without it all memory
+ * is the host's. */
 #ifndef HOP_MPI_DEVICE_MEMORY_H
 #define HOP_MPI_DEVICE_MEMORY_H
 
 #include "mpi/traffic_counts.h"
 
 enum hop_mpi_memory hop_mpi_memory_of(const void *buffer);
+/* Whether there is such a driver. */
+bool hop_mpi_has_driver(void);
 
 #endif

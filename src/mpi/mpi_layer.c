@@ -7,6 +7,7 @@
 #include "mpi/killed.h"
 #include "mpi/mpi_engine.h"
 #include "mpi/persistent.h"
+#include "mpi/received.h"
 #include "mpi/ticks.h"
 #include "mpi/traffic_file.h"
 
@@ -373,6 +374,22 @@ static void keep(void *context, const struct hop_mpi_message *message)
     struct hop_mpi_messages *kept = context;
     if (hop_grow(&kept->items, &kept->capacity, kept->count + 1, sizeof *kept->items))
         kept->items[kept->count++] = *message;
+}
+
+static bool may_end_receives(const struct hop_mpi_row *row)
+{
+    return row->kind == KIND_COMPLETE || row->kind == KIND_RECEIVE || row->kind == KIND_POINT || row->kind == KIND_FREE;
+}
+
+const uintptr_t *hop_layer_receiving(const struct hop_mpi_row *row, const uintptr_t *arguments)
+{
+    return may_end_receives(row) ? hop_received_enter(layer.mpi, row, arguments) : arguments;
+}
+
+void hop_layer_received(const struct hop_mpi_row *row, const uintptr_t *arguments, bool paused)
+{
+    if (may_end_receives(row) && row->kind != KIND_FREE)
+        hop_received_leave(layer.mpi, row, arguments, paused);
 }
 
 uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request)

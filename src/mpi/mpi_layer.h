@@ -45,6 +45,9 @@ void hop_layer_thread(void);
 void hop_layer_comm_free(uintptr_t comm);
 /* Handles are read before a call that changes them. */
 uintptr_t hop_layer_request(uintptr_t requests, int index);
+/* Around a call that may end receives: the arguments by which to make it; those, when it went well. */
+const uintptr_t *hop_layer_receiving(const struct hop_mpi_row *row, const uintptr_t *arguments);
+void hop_layer_received(const struct hop_mpi_row *row, const uintptr_t *arguments, bool paused);
 /* A call that went well: its messages, and their bytes. */
 uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request);
 

@@ -33,6 +33,7 @@ static void drop(struct hop_mpi_ranks *ranks)
     if (ranks) {
         free(ranks->world);
         free(ranks->neighbour);
+        free(ranks->source);
         free(ranks);
     }
 }
@@ -153,9 +154,10 @@ static bool dist_graph_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
     int *other = calloc((size_t)out + 1, sizeof(int));
     fine = fine && from && weights && other && ranks->neighbour &&
            PMPI_Dist_graph_neighbors(comm, in, from, weights, out, ranks->neighbour, other) == MPI_SUCCESS;
-    free(from);
     free(weights);
     free(other);
+    ranks->source = from;
+    ranks->sources = fine ? in : 0;
     ranks->neighbours = fine ? out : 0;
     return fine;
 }
@@ -473,6 +475,13 @@ static struct hop_mpi_status status_at(const void *statuses, int index)
     return (struct hop_mpi_status){status->MPI_SOURCE, status->MPI_TAG, cancelled != 0};
 }
 
+static uint64_t status_bytes(const void *statuses, int index)
+{
+    MPI_Count bytes = 0;
+    int error = PMPI_Get_elements_x((const MPI_Status *)statuses + index, MPI_BYTE, &bytes);
+    return error == MPI_SUCCESS && bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 static uintptr_t window_at(uintptr_t windows, int index)
 {
     return (uintptr_t)((const MPI_Win *)windows)[index];
@@ -514,6 +523,7 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .any_tag = MPI_ANY_TAG,
         .status_size = sizeof(MPI_Status),
         .status_at = status_at,
+        .status_bytes = status_bytes,
         .window_at = window_at,
         .reply = reply,
     };

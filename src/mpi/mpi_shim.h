@@ -25,6 +25,8 @@ struct hop_mpi_ranks {
     int *world;     /* of each; NULL: a rank is its own */
     int neighbours; /* to whom a neighbourhood collective sends */
     int *neighbour; /* their ranks in the communicator, negative: nobody */
+    int sources;    /* from whom it receives */
+    int *source;    /* NULL: from those to whom it sends */
     void *own_state; /* what the engine keeps with it (mpi_engine.h); NULL: nothing */
     /* One number on all ranks of it: of its ranks, and how many of the same ranks a process had met before. Where these
      * are met in an order of their own, it says nothing. */
@@ -79,6 +81,7 @@ struct hop_mpi_shim {
     int any_source, any_tag;
     size_t status_size;
     struct hop_mpi_status (*status_at)(const void *statuses, int index);
+    uint64_t (*status_bytes)(const void *statuses, int index);
     uintptr_t (*window_at)(uintptr_t windows, int index);
     int (*reply)(int to, const void *bytes, size_t size); /* from rank 0 */
 };

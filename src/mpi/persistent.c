@@ -64,7 +64,7 @@ uint64_t hop_persistent_start(uintptr_t request)
     const struct known *known = *find(request);
     for (uint32_t i = 0; known && i < known->messages.count; i++) {
         hop_counts_message(&known->messages.items[i]);
-        bytes += known->messages.items[i].bytes;
+        bytes += known->messages.items[i].received ? 0 : known->messages.items[i].bytes;
     }
     (void)pthread_mutex_unlock(&guard);
     return bytes;

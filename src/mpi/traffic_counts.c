@@ -221,6 +221,11 @@ void hop_counts_message(const struct hop_mpi_message *message)
     struct hop_mpi_cell *cells = cells_of(message->peer);
     if (!cells)
         return;
+    if (message->received) {
+        add(&cells[message->class].to_device_bytes, message->bytes);
+        add(&cells[message->class].to_device_messages, 1);
+        return;
+    }
     add(&cells[message->class].bytes[message->memory], message->bytes);
     add(&cells[message->class].messages[message->memory], 1);
     struct of_thread *thread = own();

@@ -20,11 +20,13 @@ struct hop_mpi_message {
     int peer; /* rank of the job, negative: of another one */
     enum hop_mpi_class class;
     enum hop_mpi_memory memory;
+    bool received; /* from the peer; what is sent counts there, and here only what comes into a device's memory */
     uint64_t bytes;
 };
 
 struct hop_mpi_cell {
     uint64_t bytes[MEMORY_COUNT], messages[MEMORY_COUNT];
+    uint64_t to_device_bytes, to_device_messages; /* received from that rank */
 };
 
 /* Where a call came from: where it returns to, and the stack pointer before it. */

@@ -56,7 +56,7 @@ struct file {
 
 static bool is_used(const struct hop_mpi_cell *cell)
 {
-    return cell->messages[MEMORY_HOST] + cell->messages[MEMORY_DEVICE] > 0;
+    return cell->messages[MEMORY_HOST] + cell->messages[MEMORY_DEVICE] + cell->to_device_messages > 0;
 }
 
 static uint64_t elsewhere(void)
@@ -112,19 +112,29 @@ static void drop(struct rank_counts *counts)
 
 /* ---- the file ---- */
 
-static void put_rows(struct file *file, const struct rank_row *rows, uint64_t count)
+/* What a rank sent, or fetched; and what it received into a device's memory, of which the sender does not know. */
+static void put_row(struct file *file, const struct rank_row *row)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t *bytes = rows[i].cell.bytes, *messages = rows[i].cell.messages;
+    const struct hop_mpi_cell *cell = &row->cell;
+    const uint64_t *bytes = cell->bytes, *messages = cell->messages;
+    bool fetched = row->class == CLASS_FETCHED && messages[MEMORY_DEVICE];
+    if (messages[MEMORY_HOST] + messages[MEMORY_DEVICE])
         hop_json_put(&file->pairs,
                      "\n    {from:%d,to:%d,class:%s,host_bytes:%llu,device_bytes:%llu,host_messages:%llu,"
-                     "device_messages:%llu}",
-                     rows[i].from, rows[i].to, class_names[rows[i].class], (unsigned long long)bytes[MEMORY_HOST],
+                     "device_messages:%llu",
+                     row->from, row->to, class_names[row->class], (unsigned long long)bytes[MEMORY_HOST],
                      (unsigned long long)bytes[MEMORY_DEVICE], (unsigned long long)messages[MEMORY_HOST],
                      (unsigned long long)messages[MEMORY_DEVICE]);
-        file->bytes += bytes[MEMORY_HOST] + bytes[MEMORY_DEVICE];
-        file->messages += messages[MEMORY_HOST] + messages[MEMORY_DEVICE];
-    }
+    if (messages[MEMORY_HOST] + messages[MEMORY_DEVICE] && !fetched)
+        hop_json_put(&file->pairs, "}");
+    if (cell->to_device_messages)
+        hop_json_put(&file->pairs, "\n    {from:%d,to:%d,class:%s", row->to, row->from, class_names[row->class]);
+    if (cell->to_device_messages || fetched)
+        hop_json_put(&file->pairs, "to_device_bytes:%llu,to_device_messages:%llu}",
+                     (unsigned long long)(fetched ? bytes[MEMORY_DEVICE] : cell->to_device_bytes),
+                     (unsigned long long)(fetched ? messages[MEMORY_DEVICE] : cell->to_device_messages));
+    file->bytes += bytes[MEMORY_HOST] + bytes[MEMORY_DEVICE];
+    file->messages += messages[MEMORY_HOST] + messages[MEMORY_DEVICE];
 }
 
 /* Its functions, of the places that it called them from. */
@@ -159,7 +169,8 @@ static void put_rank(struct file *file, int rank, const struct rank_counts *coun
     if (!file->processes.length || seconds > file->most.seconds)
         file->most = (struct hop_mpi_rank_time){rank, seconds};
     file->elsewhere_bytes += part->elsewhere_bytes;
-    put_rows(file, counts->rows, part->row_count);
+    for (uint64_t i = 0; i < part->row_count; i++)
+        put_row(file, &counts->rows[i]);
     hop_sites_add(&file->sites, counts->sites.items, counts->sites.count);
     hop_json_put(&file->processes, "\n    {rank:%d,host:%s,seconds:%g,mpi_seconds:%g}", rank, part->host, part->seconds,
                  seconds);

@@ -128,7 +128,8 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     if ((calls & (calls - 1)) == 0)
         hop_layer_look();
     before(row, given, &request);
-    const word *a = records ? hop_layer_enter(call, given) : given;
+    const word *a = counts ? hop_layer_receiving(row, given) : given;
+    a = records ? hop_layer_enter(call, a) : a;
     depth--;
     if (!counts && !records)
         return perform(call, address, arity, a);
@@ -145,6 +146,8 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
         bytes = hop_layer_count(row, a, request);
         hop_counts_call(call, caller, bytes, ticks);
     }
+    if (counts)
+        hop_layer_received(row, a, pause);
     if (records)
         hop_layer_leave(call, a, end_ns, pause);
     depth--;

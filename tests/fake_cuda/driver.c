@@ -1308,6 +1308,7 @@ API int cuLaunchKernel(struct hop_gpu_function *function, unsigned grid_x, unsig
 #define ADAPTED(name) "fake_cuda_as_" name
 #define SAME(name, cuda, hip, parameters) __asm__(".globl " hip "\n.set " hip ", " cuda);
 HOP_GPU_FUNCTIONS(SAME)
+SAME("", "cuPointerGetAttribute", "hipPointerGetAttribute", ())
 
 API const char *hipGetErrorName(int code);
 API const char *hipGetErrorName(int code)

@@ -4,7 +4,7 @@
  * it ends, from the requests as they were before it.
  */
 #include "base/clock.h"
-#include "mpi/decompose.h"
+#include "mpi/completions.h"
 #include "mpi/engine/record.h"
 
 #define ROW(arity, name, kind, roles) [CALL_##name] = {#name, roles, KIND_##kind},
@@ -19,11 +19,8 @@ static uint32_t threads;
 struct scribe {
     uint32_t thread; /* from 1 */
     uint64_t begin_ns, own_ns;
-    uintptr_t words[16];
-    uintptr_t *handles; /* requests as they were */
-    uint32_t handle_count, handle_room;
-    char *statuses;
-    uint32_t status_room;
+    struct hop_completions about;
+    uintptr_t freed; /* request that goes */
     struct hop_item *items;
     uint32_t count, room;
     struct hop_request **taken; /* that are started, with where their items begin in first */
@@ -39,8 +36,7 @@ static __thread struct scribe scribe;
 
 static const uintptr_t *role(enum hop_mpi_call call, const uintptr_t *arguments, char letter)
 {
-    const char *at = strchr(table[call].roles, letter);
-    return at ? &arguments[at - table[call].roles] : NULL;
+    return hop_role(&table[call], arguments, letter);
 }
 
 static uintptr_t word(enum hop_mpi_call call, const uintptr_t *arguments, char letter)
@@ -77,39 +73,15 @@ static bool is_recorded(enum hop_mpi_kind kind)
 
 /* ---- before it ---- */
 
-/* Room of ours for statuses that the program does not want. */
-static void want_statuses(enum hop_mpi_call call, char letter, uintptr_t ignore, uint32_t count)
-{
-    uintptr_t *at = (uintptr_t *)role(call, scribe.words, letter);
-    if (at && *at == ignore && hop_grow(&scribe.statuses, &scribe.status_room, count + 1, mpi->status_size))
-        *at = (uintptr_t)scribe.statuses;
-}
-
-static void keep_handles(enum hop_mpi_call call, const uintptr_t *arguments)
-{
-    const uintptr_t *one = role(call, arguments, 'W');
-    int count = one ? 1 : (int)word(call, arguments, 'l');
-    uintptr_t requests = one ? *one : word(call, arguments, 'R');
-    scribe.handle_count = 0;
-    if (count <= 0 || !hop_grow(&scribe.handles, &scribe.handle_room, (uint32_t)count, sizeof *scribe.handles))
-        return;
-    for (int i = 0; i < count; i++)
-        scribe.handles[scribe.handle_count++] = mpi->request_at(requests, i);
-}
-
 const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *arguments)
 {
     enum hop_mpi_kind kind = table[call].kind;
     if (!is_recorded(kind))
         return arguments;
     uint64_t entered_ns = hop_now_ns();
-    memcpy(scribe.words, arguments, 13 * sizeof *arguments);
-    if (kind == KIND_COMPLETE)
-        keep_handles(call, arguments);
-    want_statuses(call, 'S', mpi->status_ignore, 1);
-    want_statuses(call, 'A', mpi->statuses_ignore, scribe.handle_count);
+    const uintptr_t *words = hop_completions_enter(&scribe.about, mpi, &table[call], arguments);
     if (kind == KIND_FREE)
-        scribe.words[15] = mpi->request_at(arguments[0], 0);
+        scribe.freed = mpi->request_at(arguments[0], 0);
     if (role(call, arguments, 'V')) {
         const struct hop_mpi_ranks *ranks = mpi->window(mpi->window_at(arguments[0], 0));
         scribe.window = ranks ? ranks->id : 0;
@@ -117,7 +89,7 @@ const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *argum
     }
     scribe.begin_ns = hop_now_ns();
     scribe.own_ns += scribe.begin_ns - entered_ns;
-    return scribe.words;
+    return words;
 }
 
 /* ---- what it began ---- */
@@ -132,6 +104,8 @@ static void take(void *context, const struct hop_mpi_message *message)
 {
     static const uint8_t kinds[CLASS_COUNT] = {ITEM_SEND, ITEM_PART, ITEM_PART, ITEM_PUT, ITEM_GET};
     (void)context;
+    if (message->received)
+        return; /* the sender tells */
     push((struct hop_item){.kind = kinds[message->class],
                            .flags = message->class == CLASS_POINT ? scribe.flags : 0,
                            .peer = message->peer,
@@ -276,23 +250,6 @@ static void end_request(uintptr_t handle, const void *statuses, int index)
         hop_requests_drop(request);
 }
 
-/* False: it asked in vain. */
-static bool end_requests(enum hop_mpi_call call, const uintptr_t *a)
-{
-    const uintptr_t *one = role(call, a, 'S'), *all = role(call, a, 'A'), *number = role(call, a, 'O'),
-                    *index = role(call, a, 'I');
-    const void *statuses = (const void *)(one ? *one : all ? *all : 0);
-    if (!out(call, a, 'F', 1) || (number && *(const int *)*number == 0))
-        return false;
-    int count = number ? *(const int *)*number : index ? 1 : (int)scribe.handle_count;
-    for (int i = 0; i < count; i++) { /* a number that is not defined is negative */
-        int at = index ? ((const int *)*index)[i] : i;
-        if (at >= 0 && (uint32_t)at < scribe.handle_count)
-            end_request(scribe.handles[at], statuses, i);
-    }
-    return true;
-}
-
 /* ---- behind it ---- */
 
 static const struct hop_mpi_ranks *made(enum hop_mpi_call call, const uintptr_t *a)
@@ -328,7 +285,7 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
     if ((kind == KIND_PROBE || kind == KIND_MPROBE) && !out(call, a, 'F', 1))
         return false;
     if (kind == KIND_COMPLETE)
-        return end_requests(call, a);
+        return hop_completions_each(&scribe.about, &table[call], a, end_request);
     if (kind == KIND_START)
         start(mpi->request_at(a[0], 0));
     for (int i = 0; kind == KIND_START_ALL && i < (int)a[0]; i++)
@@ -387,7 +344,7 @@ void hop_record_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64
     if (!is_recorded(kind) || hop_log_full_ns())
         return;
     if (kind == KIND_FREE) {
-        forget(scribe.words[15]);
+        forget(scribe.freed);
         return;
     }
     if (!scribe.thread)

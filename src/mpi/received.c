@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mpi/received.h"
+
+#include "base/base.h"
+#include "mpi/completions.h"
+#include "mpi/device_memory.h"
+
+#include <pthread.h>
+
+enum { LISTS = 1024 };
+
+/* A receive under way. The communicator may be gone when it ends. */
+struct receive {
+    struct receive *next;
+    uintptr_t request;
+    bool persistent;
+    int ranks, *world; /* as struct hop_mpi_ranks has them */
+};
+
+static struct receive *lists[LISTS];
+static uint32_t under_way;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static __thread struct hop_completions about;
+static __thread const struct hop_mpi_shim *shim; /* for what ends */
+static __thread bool counts;
+
+static struct receive **find(uintptr_t request)
+{
+    struct receive **at = &lists[(request * (uintptr_t)0x9e3779b97f4a7c15u >> 40) % LISTS];
+    while (*at && (*at)->request != request)
+        at = &(*at)->next;
+    return at;
+}
+
+static void drop(struct receive *receive)
+{
+    free(receive->world);
+    free(receive);
+}
+
+/* NULL: none of that handle. */
+static struct receive *take(uintptr_t request)
+{
+    (void)pthread_mutex_lock(&guard);
+    struct receive **at = find(request), *found = *at;
+    if (found) {
+        *at = found->next;
+        (void)__atomic_sub_fetch(&under_way, 1, __ATOMIC_RELAXED);
+    }
+    (void)pthread_mutex_unlock(&guard);
+    return found;
+}
+
+static void give(struct receive *receive)
+{
+    (void)pthread_mutex_lock(&guard);
+    struct receive **at = find(receive->request);
+    receive->next = *at;
+    *at = receive;
+    (void)__atomic_add_fetch(&under_way, 1, __ATOMIC_RELAXED);
+    (void)pthread_mutex_unlock(&guard);
+}
+
+/* Where the call receives: NULL: it does not, or that is not known. */
+static const void *buffer_of(const struct hop_mpi_row *row, const uintptr_t *arguments)
+{
+    if ((row->kind != KIND_RECEIVE && row->kind != KIND_POINT) || !hop_role(row, arguments, 'f'))
+        return NULL;
+    const uintptr_t *own = hop_role(row, arguments, 'r'); /* else what is sent is replaced */
+    return (const void *)*(own ? own : hop_role(row, arguments, 's'));
+}
+
+static bool is_device(const void *buffer)
+{
+    return buffer && hop_mpi_memory_of(buffer) == MEMORY_DEVICE;
+}
+
+const uintptr_t *hop_received_enter(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row,
+                                    const uintptr_t *arguments)
+{
+    about.handle_count = 0;
+    if (row->kind == KIND_FREE && __atomic_load_n(&under_way, __ATOMIC_RELAXED)) {
+        struct receive *gone = take(mpi->request_at(arguments[0], 0));
+        if (gone)
+            drop(gone);
+    }
+    bool ends = row->kind == KIND_COMPLETE && __atomic_load_n(&under_way, __ATOMIC_RELAXED);
+    if (!ends && !(hop_role(row, arguments, 'S') && is_device(buffer_of(row, arguments))))
+        return arguments;
+    return hop_completions_enter(&about, mpi, row, arguments);
+}
+
+static void count(const void *statuses, int index, const int *world, int ranks)
+{
+    struct hop_mpi_status status = shim->status_at(statuses, index);
+    if (!counts || status.source < 0 || status.source >= ranks || status.cancelled)
+        return;
+    hop_counts_message(&(struct hop_mpi_message){.peer = world ? world[status.source] : status.source,
+                                                 .class = CLASS_POINT,
+                                                 .memory = MEMORY_DEVICE,
+                                                 .received = true,
+                                                 .bytes = shim->status_bytes(statuses, index)});
+}
+
+static void end(uintptr_t request, const void *statuses, int index)
+{
+    struct receive *receive = take(request);
+    if (!receive)
+        return;
+    if ((uintptr_t)statuses != shim->statuses_ignore)
+        count(statuses, index, receive->world, receive->ranks);
+    if (receive->persistent)
+        give(receive);
+    else
+        drop(receive);
+}
+
+static void begin(uintptr_t request, bool persistent, const struct hop_mpi_ranks *ranks)
+{
+    struct receive *receive = calloc(1, sizeof *receive);
+    int *world = ranks->world ? malloc((size_t)ranks->size * sizeof *world) : NULL;
+    if (!receive || (ranks->world && !world)) {
+        free(receive);
+        free(world);
+        return;
+    }
+    *receive = (struct receive){.request = request, .persistent = persistent, .ranks = ranks->size, .world = world};
+    if (world)
+        memcpy(world, ranks->world, (size_t)ranks->size * sizeof *world);
+    give(receive);
+}
+
+void hop_received_leave(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
+                        bool paused)
+{
+    shim = mpi;
+    counts = !paused;
+    if (row->kind == KIND_COMPLETE) {
+        if (about.handle_count)
+            (void)hop_completions_each(&about, row, arguments, end);
+        return;
+    }
+    const void *buffer = buffer_of(row, arguments);
+    if (!is_device(buffer))
+        return;
+    const struct hop_mpi_ranks *ranks = mpi->ranks(*hop_role(row, arguments, 'c'));
+    const uintptr_t *status = hop_role(row, arguments, 'S'), *once = hop_role(row, arguments, 'q'),
+                    *often = hop_role(row, arguments, 'Q');
+    if (ranks && status && *status != mpi->status_ignore)
+        count((const void *)*status, 0, ranks->world, ranks->size);
+    else if (ranks && (once || often))
+        begin(mpi->request_at(once ? *once : *often, 0), often != NULL, ranks);
+}
