@@ -123,23 +123,57 @@ def refused():
               f"{words[2:]}: {done.returncode} {done.stderr[:800]}")
 
 
-def wrong():
-    """A library of one's own (docs/processes.md), whose MPI changes a byte of each message from rank 1."""
-    text, library = os.path.join(work, "changes.c"), os.path.join(work, "changes.so")
+def library(name, changes, members):
+    """One for this MPI as docs/processes.md has it, with members of its table changed."""
+    text, made_of = os.path.join(work, name + ".c"), os.path.join(work, name + ".so")
     with open(text, "w") as file:
-        file.write("#define hop_amb_mpi_table its_table\n#include \"amb/mpi/amb_shim.c\"\n#undef hop_amb_mpi_table\n"
-                   "static void change(const void *bytes, size_t size, int to, int tag)\n"
-                   "{\n    if (to == 0)\n        *(char *)bytes ^= 1;\n    send(bytes, size, to, tag);\n}\n"
-                   "const void *hop_amb_mpi_table(void)\n{\n    static struct hop_amb_mpi own;\n    own = *(const struct hop_amb_mpi *)its_table();\n"
-                   "    own.send = change;\n    return &own;\n}\n")
-    subprocess.run(["mpicc." + mpi, "-w", "-shared", "-fPIC", "-I" + os.path.join(source, "src"), "-o", library, text,
+        file.write("#define hop_amb_mpi_table its_table\n#include \"amb/mpi/amb_shim.c\"\n#undef hop_amb_mpi_table\n" + changes +
+                   "const void *hop_amb_mpi_table(void)\n{\n    static struct hop_amb_mpi own;\n    own = *(const struct hop_amb_mpi *)its_table();\n" +
+                   "".join(f"    own.{member} = {member}_changed;\n" for member in members) + "    return &own;\n}\n")
+    subprocess.run(["mpicc." + mpi, "-w", "-shared", "-fPIC", "-I" + os.path.join(source, "src"), "-o", made_of, text,
                     os.path.join(source, "src", "group", "mpi", "shim.c")], check=True)
-    done, _ = run("-n", "2", command, "--quick", "--host-pattern", "2d", "--device-pattern", "none", HOPCAST_MPI=library)
+    return made_of
+
+
+def wrong():
+    """An MPI that changes a byte of each message from rank 1."""
+    changed = library("changes", "static void send_changed(const void *bytes, size_t size, int to, int tag)\n"
+                      "{\n    if (to == 0)\n        *(char *)bytes ^= 1;\n    send(bytes, size, to, tag);\n}\n", ["send"])
+    done, _ = run("-n", "2", command, "--quick", "--host-pattern", "2d", "--device-pattern", "none", HOPCAST_MPI=changed)
     check(done.returncode == 1 and "3 bytes that arrived are not what was sent" in done.stderr and done.stdout.count("Fail") == 3,
           f"changed bytes: {done.returncode} {done.stdout} {done.stderr}")
 
 
-PARTS = {part.__name__: part for part in (few, thesis, refused, wrong)}
+def straight():
+    """An MPI that takes addresses of devices, those of the stand-in: nothing is staged, and the profiler knows whose memory it is."""
+    takes = library("takes", "#define SEEN(address) ((void *)((size_t)(address) & (((size_t)1 << 47) - 1)))\n"
+                    "static bool start_changed(struct hop_amb_world *world)\n{\n    bool fine = start(world);\n    world->takes_devices = true;\n"
+                    "    return fine;\n}\n"
+                    "static void receive_changed(void *to, size_t size, int from, int tag)\n{\n    receive(SEEN(to), size, from, tag);\n}\n"
+                    "static void send_changed(const void *from, size_t size, int to, int tag)\n{\n    send(SEEN(from), size, to, tag);\n}\n"
+                    "static void alltoall_changed(const void *from, void *to, size_t size, uint64_t group)\n"
+                    "{\n    alltoall(SEEN(from), SEEN(to), size, group);\n}\n", ["start", "receive", "send", "alltoall"])
+    done, folder = run("-n", "4", command, "-q", "--json", "--host-pattern", "ring:4", "--device-pattern", "3d", "--device-pattern", "coll", "--sizes",
+                       "5000B", HOPCAST_CUDA_LIBRARY=driver, HOPCAST_MPI=takes, LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
+    if not check(done.returncode == 0, f"straight: {done.returncode} {done.stderr[:1000]}"):
+        return
+    result = json.loads(done.stdout)
+    check(not result["staged"] and result["takes_devices"] and result["carrier"] == takes and result["wrong_bytes"] == 0, f"straight: {result}")
+    sums = {memory: collections.Counter() for memory in ("host", "device")}
+    for memory, patterns in (("host", ["ring:4"] * 2), ("device", ["stencil:1x2x2", "coll:2x2x1"])):
+        for pattern in patterns:
+            for pair, (size, _) in made(pattern, 5000).items():
+                sums[memory][pair] += size
+    with open(os.path.join(folder, "hopcast-traffic.json")) as file:
+        pairs = json.load(file)["pairs"]
+    for memory, wanted in sums.items():
+        found = collections.Counter()
+        for pair in pairs:
+            found[pair["from"], pair["to"]] += pair[memory + "_bytes"] if pair["from"] != pair["to"] else 0
+        check(+found == wanted, f"traffic of {memory} memory: {found}, not {wanted}")
+
+
+PARTS = {part.__name__: part for part in (few, thesis, refused, wrong, straight)}
 
 
 def main():
