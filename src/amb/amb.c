@@ -175,7 +175,8 @@ static enum hop_status prepare(struct run *run, struct hop_diag *diag)
     return run->arena.failed ? hop_fail_memory(diag) : HOP_OK;
 }
 
-/* Of those that this process sees, the one that has its place among the ranks of its host. */
+/* The one that libhopcast_mpi has mapped this rank to; else, of those that this process sees, the one that has its place
+ * among the ranks of its host. */
 static enum hop_status open_device(struct run *run, struct hop_diag *diag)
 {
     const char *name = run->options.device;
@@ -199,7 +200,8 @@ static enum hop_status open_device(struct run *run, struct hop_diag *diag)
                         facts->name);
         return status;
     }
-    const struct hop_device_options options = {.index = run->amb->place % count};
+    const struct hop_device_options options = {.index = run->amb->place % count,
+                                               .current = getenv("HOPCAST_MAP") != NULL};
     HOP_CHECK(ops->open(&options, &run->device, diag));
     ops->properties(run->device, &properties);
     memcpy(result->device, properties.name, sizeof result->device);

@@ -145,7 +145,8 @@ def wrong():
 
 
 def straight():
-    """An MPI that takes addresses of devices, those of the stand-in: nothing is staged, and the profiler knows whose memory it is."""
+    """An MPI that takes addresses of devices, those of the stand-in: nothing is staged, and the profiler knows whose memory it is.
+    And ranks that are mapped."""
     takes = library("takes", "#define SEEN(address) ((void *)((size_t)(address) & (((size_t)1 << 47) - 1)))\n"
                     "static bool start_changed(struct hop_amb_world *world)\n{\n    bool fine = start(world);\n    world->takes_devices = true;\n"
                     "    return fine;\n}\n"
@@ -171,6 +172,11 @@ def straight():
         for pair in pairs:
             found[pair["from"], pair["to"]] += pair[memory + "_bytes"] if pair["from"] != pair["to"] else 0
         check(+found == wanted, f"traffic of {memory} memory: {found}, not {wanted}")
+    with open(os.path.join(work, "a.map"), "w") as file:
+        file.write("0 gpu5 bus=0000:90:00.0\n1 gpu1 bus=0000:0f:00.0\n")
+    done, _ = run("-n", "2", command, "-q", "--json", "--sizes", "256B", HOPCAST_CUDA_LIBRARY=driver, HOPCAST_MPI_TRAFFIC="none",
+                  HOPCAST_MAP=os.path.join(work, "a.map"), LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
+    check(done.returncode == 0 and json.loads(done.stdout)["device"] == "Stand-in 5", f"mapped: {done.stdout} {done.stderr}")
 
 
 PARTS = {part.__name__: part for part in (few, thesis, refused, wrong, straight)}
