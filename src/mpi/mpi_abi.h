@@ -77,6 +77,7 @@ typedef int MPI_Win_delete_attr_function(MPI_Win, int, void *, void *);
 
 double PMPI_Wtime(void);
 int PMPI_Abort(MPI_Comm, int);
+int PMPI_Comm_get_parent(MPI_Comm *);
 int PMPI_Comm_rank(MPI_Comm, int *);
 int PMPI_Comm_size(MPI_Comm, int *);
 int PMPI_Comm_remote_size(MPI_Comm, int *);

@@ -59,7 +59,7 @@ struct hop_mpi_engine {
      * summary. */
     const char *(*told_json)(void);
     const char *(*told_text)(void);
-    /* Before the MPI's own MPI_Init, on ranks whose environment has it: HOPCAST_MAP. */
+    /* Before the MPI's own MPI_Init, on ranks whose environment has it: HOPCAST_MAP. NULL, behind it: it shall not count. */
     void (*before)(const char *map);
     /* Whether a thread that is to start with that routine is to call `thread` first. */
     bool (*takes_thread)(const void *routine);

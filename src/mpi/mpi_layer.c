@@ -202,8 +202,10 @@ static bool says(const char *name, const char *value)
     return own && strcmp(own, value) == 0;
 }
 
+static const struct hop_mpi_engine *prepared; /* NULL: nothing was asked for here before MPI_Init */
+
 /* What rank 0's environment says counts for all of them. */
-static void begin_engine(void)
+static void begin_asked(void)
 {
     struct {
         bool uncounted, engine;
@@ -229,6 +231,13 @@ static void begin_engine(void)
     __atomic_store_n(&minds_threads, engine, __ATOMIC_RELEASE);
 }
 
+static void begin_engine(void)
+{
+    begin_asked();
+    if (prepared && !(layer.engine && asked[ASKED_MAP][0]))
+        prepared->before(NULL);
+}
+
 bool hop_layer_records(void)
 {
     return layer.records;
@@ -248,9 +257,9 @@ void hop_layer_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_
 void hop_layer_prepare(void)
 {
     const char *map = getenv("HOPCAST_MAP");
-    const struct hop_mpi_engine *engine = map && map[0] && recognise() ? load_engine() : NULL;
-    if (engine)
-        engine->before(map);
+    prepared = map && map[0] && recognise() ? load_engine() : NULL;
+    if (prepared)
+        prepared->before(map);
 }
 
 void hop_layer_look(void)

@@ -449,6 +449,12 @@ static int machine(void)
     return lowest;
 }
 
+static bool is_spawned(void)
+{
+    MPI_Comm parent = MPI_COMM_NULL;
+    return first == MPI_COMM_WORLD && PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
+}
+
 static int comm_broadcast(uintptr_t comm, void *bytes, size_t size)
 {
     return broadcast_on((MPI_Comm)comm, bytes, size);
@@ -513,6 +519,7 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .gather = gather,
         .all_agree = all_agree,
         .machine = machine,
+        .is_spawned = is_spawned,
         .comm_broadcast = comm_broadcast,
         .comm_all_agree = comm_all_agree,
         .progress = progress,

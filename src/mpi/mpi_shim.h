@@ -71,6 +71,7 @@ struct hop_mpi_shim {
     bool (*all_agree)(bool own);                             /* whether each says true */
     /* The lowest rank of the job on this rank's machine, as MPI splits by shared memory; negative: not known. */
     int (*machine)(void);
+    bool (*is_spawned)(void); /* whether another job has spawned this one */
     /* Among the ranks of a communicator, inside a collective call on it. */
     int (*comm_broadcast)(uintptr_t comm, void *bytes, size_t size);
     bool (*comm_all_agree)(uintptr_t comm, bool own);

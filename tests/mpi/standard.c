@@ -109,6 +109,7 @@ BOTH(MPI_Get_library_version, (char *text, int *length), *length = (int)strlen(s
     }
 OTHER(MPI_Comm_remote_size)
 OTHER(MPI_Comm_remote_group)
+OTHER(MPI_Comm_get_parent)
 OTHER(MPI_Comm_split_type)
 OTHER(MPI_Comm_free)
 OTHER(MPI_Group_rank)

@@ -36,12 +36,12 @@ static bool is_automatic(const char *map)
 static void say(const char *format, ...) HOP_PRINTF(1, 2);
 static void say(const char *format, ...)
 {
+    char line[4096 + HOP_MPI_ASKED_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    (void)fputs("libhopcast_mpi.so: ", stderr);
-    (void)vfprintf(stderr, format, arguments);
-    (void)fputc('\n', stderr);
+    (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    (void)fprintf(stderr, "libhopcast_mpi.so: %s\n", line); /* at once: other ranks write, too */
 }
 
 /* ---- before the MPI begins ---- */
@@ -63,7 +63,9 @@ void hop_mapping_before(const char *map)
     int rank = rank_told();
     struct hop_mpi_seat *seats = NULL;
     uint32_t ranks = 0;
-    if (rank < 0 || is_automatic(map) || hop_mapping_read(map, &seats, &ranks, NULL) != HOP_OK)
+    if (!map)
+        hop_mapping_stand_up();
+    if (!map || rank < 0 || is_automatic(map) || hop_mapping_read(map, &seats, &ranks, NULL) != HOP_OK)
         return;
     if ((uint32_t)rank < ranks) {
         early.took = true;
@@ -210,6 +212,13 @@ void hop_mapping_begin(const struct hop_mpi_job *now)
     struct hop_mpi_view own = {.machine = now->mpi->machine()}, *views = NULL;
     struct hop_mpi_seat *seats = calloc((size_t)now->ranks, sizeof *seats);
     job = now;
+    if (job->mpi->is_spawned()) { /* a map is of the job that spawned it */
+        hop_mapping_stand_up();
+        if (job->rank == 0 && job->verbose)
+            say("this job was spawned by another, of which HOPCAST_MAP is: it stays unmapped");
+        free(seats);
+        return;
+    }
     own.machine = own.machine < 0 ? job->rank : own.machine;
     if (is_automatic(job->asked[ASKED_MAP]))
         hop_mapping_look(&own);

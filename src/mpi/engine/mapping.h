@@ -40,7 +40,7 @@ struct hop_mpi_seated {
 
 /* ---- mapping.c ---- */
 
-/* Before the MPI begins: what it may look at then. Faults are found again, and told, by the next one. */
+/* Before the MPI begins: what it may look at then. Faults are found again, and told, by the next one. NULL: undoes it. */
 void hop_mapping_before(const char *map);
 /* All ranks; ends the job where the map cannot be kept to, unless HOPCAST_MAP_REQUIRED=0. */
 void hop_mapping_begin(const struct hop_mpi_job *job);
