@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A mapping in the forms of launchers. Names are checked once, here; launch_openmpi.c, launch_mpich.c, launch_slurm.c
- * and launch_devices.c each know one launcher's syntax (docs/launch.md says where it comes from).
+ * A mapping in the forms of launchers. Names are checked once, here; launch_openmpi.c, launch_mpich.c, launch_slurm.c,
+ * launch_vllm.c and launch_devices.c each know one launcher's syntax (docs/launch.md says where it comes from).
  */
 #include "launchers/launch_plan.h"
 
 static const struct hop_launch_writer *const writers[] = {
     &hop_launch_rankfile, &hop_launch_hostfile, &hop_launch_machinefile, &hop_launch_devices,
-    &hop_launch_slurm,    &hop_launch_openmpi,  &hop_launch_mpich,
+    &hop_launch_slurm,    &hop_launch_openmpi,  &hop_launch_mpich,       &hop_launch_vllm,
 };
 
 const struct hop_launch_form *hop_launch_form_at(size_t index)
@@ -93,8 +93,14 @@ static bool has_core(const struct hop_seat *seat)
     return seat->package != HOP_NONE && seat->in_package != HOP_NONE && seat->processor != HOP_NONE;
 }
 
-static enum hop_status check_cores(const struct hop_launch_plan *launch, const struct hop_launch_form *form)
+static enum hop_status check_ranks(const struct hop_launch_plan *launch, const struct hop_launch_form *form)
 {
+    if (!launch->devices && form->names_devices) {
+        hop_fail(launch->diag, HOP_ERR_INVALID, "%s wants GPUs, and not every rank has one\na mapping onto GPUs",
+                 form->name);
+        hop_diag_place(launch->diag, "%s", form->name);
+        return HOP_ERR_INVALID;
+    }
     if (launch->cores || !form->names_cores)
         return HOP_OK;
     hop_fail(launch->diag, HOP_ERR_INVALID,
@@ -113,7 +119,7 @@ static enum hop_status write_form(struct hop_launch_plan *launch, const struct h
     if (status == HOP_OK)
         status = check_text(launch, "directory", launch->directory);
     if (status == HOP_OK)
-        status = check_cores(launch, &writer->form);
+        status = check_ranks(launch, &writer->form);
     return status == HOP_OK ? writer->write(launch) : status;
 }
 

@@ -35,7 +35,8 @@ extern const struct hop_launch_writer hop_launch_rankfile, hop_launch_hostfile,
     hop_launch_openmpi,                       /* launch_openmpi.c */
     hop_launch_machinefile, hop_launch_mpich, /* launch_mpich.c */
     hop_launch_devices,                       /* launch_devices.c */
-    hop_launch_slurm;                         /* launch_slurm.c */
+    hop_launch_slurm,                         /* launch_slurm.c */
+    hop_launch_vllm;                          /* launch_vllm.c */
 
 /* ---- for them ---- */
 

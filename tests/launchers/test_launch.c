@@ -168,6 +168,30 @@ static void slurm_is_asked_for_excluded_devices_too(void **state)
     has(&more, "slurm", " --nodelist=big --gres=gpu:8 sh slurm.sh\n");
 }
 
+/* ---- vLLM ---- */
+
+static void vllm_gets_the_order_of_devices_and_their_nics(void **state)
+{
+    (void)state;
+    struct hop_seat seats[] = {{0, 0, 3, 3, HOP_NONE, HOP_NONE, HOP_NONE, HOP_NONE, "0000:4E:00.0", "0000:4b:00.0"},
+                               {0, 1, 1, 1, HOP_NONE, HOP_NONE, HOP_NONE, HOP_NONE, "0f:00", "0001:0c:00.1"}};
+    static const struct hop_map_node one[] = {{"node0", 4, 2, 4}}, both[] = {{"node0", 4, 1, 4}, {"node1", 4, 1, 4}};
+    const struct hop_map_result lone = RESULT(seats, one), two = RESULT(seats, both);
+    has(&lone, "vllm",
+        "\nexport CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3,1\n"
+        "export VLLM_GPU_NIC_PCIE_MAPPING=0000:4e:00.0=0000:4b:00.0,0000:0f:00.0=0001:0c:00.1\n"
+        "export VLLM_NIC_SELECTION_VARS=UCX_NET_DEVICES:1,NVSHMEM_HCA_LIST:1,NCCL_IB_HCA:1\n");
+    seats[1].bus_id = seats[0].bus_id;
+    seats[1].local_device = 3;
+    has(&lone, "vllm", "\n# No order"); /* and two NICs */
+    has(&lone, "vllm", "\n# No NICs");
+    seats[1].nic = seats[0].nic;
+    seats[1].node = 1; /* where the same GPU has the same NIC */
+    has(&two, "vllm", " CUDA_VISIBLE_DEVICES=3\nexport VLLM_GPU_NIC_PCIE_MAPPING=0000:4e:00.0=0000:4b:00.0\n");
+    seats[1].nic = "mlx5_0";
+    has(&two, "vllm", "\n# No NICs");
+}
+
 /* ---- devices.sh ---- */
 
 /* What a shell prints for `command` with the script in $SCRIPT; *status is its exit status. */
@@ -318,6 +342,7 @@ static void what_a_form_cannot_say_is_refused(void **state)
     struct hop_map_result bare = {.ranks = 1, .seats = &seat, .node_count = 1, .nodes = two_nodes};
     seat.local_device = HOP_NONE;
     refused(&bare, "devices", NULL, "devices", "neither devices nor cores");
+    refused(&bare, "vllm", NULL, "vllm", "not every rank has one");
 }
 
 static void every_form_has_a_name_and_a_file(void **state)
@@ -332,6 +357,7 @@ static void every_form_has_a_name_and_a_file(void **state)
             assert_string_not_equal(form->file, hop_launch_form_at(g)->file);
         }
         assert_int_equal(form->names_cores, strcmp(form->name, "rankfile") == 0);
+        assert_int_equal(form->names_devices, strcmp(form->name, "vllm") == 0);
         script |= strcmp(form->name, "devices") == 0 && strcmp(form->file, "devices.sh") == 0;
     }
     assert_true(script);
@@ -349,6 +375,7 @@ TEST_GROUP(launch)
         cmocka_unit_test(ranks_that_share_a_core_need_overcommit),
         cmocka_unit_test(a_task_alone_on_its_node_gets_its_device_from_the_script),
         cmocka_unit_test(slurm_is_asked_for_excluded_devices_too),
+        cmocka_unit_test(vllm_gets_the_order_of_devices_and_their_nics),
         cmocka_unit_test(the_script_shows_each_rank_its_device),
         cmocka_unit_test(the_script_refuses_strangers),
         cmocka_unit_test(the_script_binds_on_request),
