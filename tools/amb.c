@@ -134,10 +134,10 @@ static int run(int argc, char **argv)
     tool_hushed = job->rank > 0;
     tool_at_end(leave);
     if (job->rank == 0 && !r.json)
-        printf(
-            "# hopcast-amb %s: Accelerated MPI Benchmark\n# %s; %u ranks on %u %s; %u iterations after %u to warm up\n",
-            hop_version(), job->library, job->ranks, job->hosts, job->hosts > 1 ? "hosts" : "host", r.iterations,
-            r.warm_up);
+        printf("# hopcast-amb %s: Accelerated MPI Benchmark\n# %.*s; ranks: %u, hosts: %u; iterations: %u, after %u to "
+               "warm up\n",
+               hop_version(), (int)strcspn(job->library, ","), job->library, job->ranks, job->hosts, r.iterations,
+               r.warm_up);
     const struct hop_amb_options options = {
         .size = sizeof options,
         .hosts = (const char *const *)r.hosts.at,
