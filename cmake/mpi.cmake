@@ -17,9 +17,9 @@ foreach(pair "openmpi=Open MPI" "mpich=MPICH")
     target_link_options(hopcast_${name} PRIVATE LINKER:--as-needed)
     target_link_libraries(hopcast_${name} PRIVATE PkgConfig::${NAME})
     # What the profiling layer asks of it. It brings no MPI along, lest there be two of them in a process.
-    add_library(hopcast_mpi_${name} MODULE src/mpi/mpi_shim.c)
+    add_library(hopcast_mpi_${name} MODULE src/mpi/mpi_shim.c src/mpi/mpi_shim_collectives.c)
     set_target_properties(hopcast_mpi_${name} PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-${name} C_VISIBILITY_PRESET hidden)
-    target_include_directories(hopcast_mpi_${name} PRIVATE src ${${NAME}_INCLUDE_DIRS})
+    target_include_directories(hopcast_mpi_${name} PRIVATE src include ${${NAME}_INCLUDE_DIRS})
     target_compile_definitions(hopcast_mpi_${name} PRIVATE _GNU_SOURCE)
     list(APPEND HOPCAST_SHIMS hopcast_${name} hopcast_mpi_${name})
     message(STATUS "${title} ${${NAME}_VERSION} found: its mpirun will start groups of ranks")
@@ -31,14 +31,14 @@ endforeach()
 # The same for the standard ABI of MPI 5, whose header is known whether or not there is such an MPI.
 add_library(hopcast_mpi_standard MODULE src/mpi/mpi_shim.c)
 set_target_properties(hopcast_mpi_standard PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-standard C_VISIBILITY_PRESET hidden)
-target_include_directories(hopcast_mpi_standard PRIVATE src)
+target_include_directories(hopcast_mpi_standard PRIVATE src include)
 target_compile_definitions(hopcast_mpi_standard PRIVATE _GNU_SOURCE HOP_MPI_STANDARD_ABI)
 list(APPEND HOPCAST_SHIMS hopcast_mpi_standard)
 
 # libhopcast_mpi: what is preloaded before a program with MPI. It is in every process of the job, shells and launchers too,
 # and so needs the C library alone.
 file(GLOB HOPCAST_MPI_SOURCES CONFIGURE_DEPENDS src/mpi/*.c)
-list(FILTER HOPCAST_MPI_SOURCES EXCLUDE REGEX "/mpi_shim\\.c$")
+list(FILTER HOPCAST_MPI_SOURCES EXCLUDE REGEX "/mpi_shim(_collectives)?\\.c$")
 list(TRANSFORM HOPCAST_MPI_SOURCES REPLACE "^${PROJECT_SOURCE_DIR}/" "")
 add_library(hopcast_mpi MODULE ${HOPCAST_MPI_SOURCES} src/base/arena.c src/base/buffer.c src/base/clock.c src/base/json_write.c src/base/names.c)
 set_target_properties(hopcast_mpi PROPERTIES C_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/exports.map)

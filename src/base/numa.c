@@ -11,6 +11,24 @@
 
 enum { PREFERRED = 1, NODE_BITS = 8 * sizeof(((struct hop_numa_binding *)0)->nodes) };
 
+/* ---- processors ---- */
+
+void hop_processor_name(char *text, size_t size)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    (void)snprintf(text, size, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (!colon)
+            continue;
+        (void)snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (file)
+        (void)fclose(file);
+}
+
 /* ---- PCI addresses ---- */
 
 uint64_t hop_pci_address(const char *text)

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* "0000:1b:00.0", "1B:00.0", "00000000:1b:00" and the like as one number, by which they compare and are in order; the domain
@@ -12,6 +13,9 @@
 uint64_t hop_pci_address(const char *text);
 /* The NUMA node of a PCI device by /sys; -1: not known. */
 int hop_numa_of_pci(uint64_t address);
+
+/* What the processors are called, "unknown" where the system does not say. */
+void hop_processor_name(char *text, size_t size);
 
 /* "0-3,8" as a set of processors, those that do not fit into it left out; false: this is no such list. */
 bool hop_numa_list(const char *text, cpu_set_t *set);

@@ -34,11 +34,11 @@ static void *loaded(const char *variable, const char *const *names, const char *
     return library ? dlsym(library, function) : NULL;
 }
 
+static const char *const cuda[] = {"libcuda.so.1", NULL};
+static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", NULL};
+
 static void look_for_driver(void)
 {
-    static const char *const cuda[] = {"libcuda.so.1", NULL};
-    static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
-                                      NULL};
     void *symbol = loaded("HOPCAST_CUDA_LIBRARY", cuda, "cuPointerGetAttribute"), *version;
     int (*get_version)(int *number) = NULL;
     int number = 0;
@@ -79,4 +79,38 @@ enum hop_mpi_memory hop_mpi_memory_of(const void *buffer)
     return known && known(&type, MEMORY_TYPE, (unsigned long long)(uintptr_t)buffer) == 0 && type == device_type
                ? MEMORY_DEVICE
                : MEMORY_HOST;
+}
+
+typedef int make_stream(void **stream, unsigned flags);
+typedef int do_copy(unsigned long long to, unsigned long long from, size_t bytes, void *stream);
+typedef int use_stream(void *stream);
+
+static bool copy_by_cuda(void *to, const void *from, size_t bytes)
+{
+    enum { NON_BLOCKING = 1 };
+    void *symbols[] = {loaded("HOPCAST_CUDA_LIBRARY", cuda, "cuStreamCreate"),
+                       loaded("HOPCAST_CUDA_LIBRARY", cuda, "cuMemcpyAsync"),
+                       loaded("HOPCAST_CUDA_LIBRARY", cuda, "cuStreamSynchronize"),
+                       loaded("HOPCAST_CUDA_LIBRARY", cuda, "cuStreamDestroy_v2")};
+    make_stream *make;
+    do_copy *copy;
+    use_stream *wait, *drop;
+    void *stream = NULL;
+    memcpy(&make, &symbols[0], sizeof make);
+    memcpy(&copy, &symbols[1], sizeof copy);
+    memcpy(&wait, &symbols[2], sizeof wait);
+    memcpy(&drop, &symbols[3], sizeof drop);
+    if (!make || !copy || !wait || !drop || make(&stream, NON_BLOCKING) != 0)
+        return false;
+    bool fine = copy((uintptr_t)to, (uintptr_t)from, bytes, stream) == 0 && wait(stream) == 0;
+    return drop(stream) == 0 && fine;
+}
+
+bool hop_mpi_device_copy(void *to, const void *from, size_t bytes)
+{
+    enum { AS_ADDRESSES_SAY = 4 };
+    void *symbol = loaded("HOPCAST_HIP_LIBRARY", hip, "hipMemcpy");
+    int (*copy)(void *to, const void *from, size_t bytes, int kind) = NULL;
+    memcpy(&copy, &symbol, sizeof copy);
+    return copy_by_cuda(to, from, bytes) || (copy && copy(to, from, bytes, AS_ADDRESSES_SAY) == 0);
 }

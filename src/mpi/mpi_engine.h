@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine: what the layer between a program and its MPI does beyond counting, with the whole library behind it. It is a module
- * of its own, hopcast-mpi-engine.so, loaded at MPI_Init where rank 0's environment asks for something of it, since the
- * layer itself is in every process of a job. It talks to the MPI by the shim alone (mpi_shim.h).
+ * The engine: what the layer between a program and its MPI does beyond counting, with the whole library behind it. It
+ * is a module of its own, hopcast-mpi-engine.so, loaded at MPI_Init where rank 0's environment asks for something of
+ * it, since the layer itself is in every process of a job. It talks to the MPI by the shim alone (mpi_shim.h).
  *
  *     layer -> engine -> shim -> the MPI
  */
@@ -17,6 +17,7 @@
 /* What rank 0's environment may ask for, in this order. */
 #define HOP_MPI_ASKED_LIST(X)                                                                                          \
     X(ASKED_COLLECTIVES, "HOPCAST_MPI_COLLECTIVES")                                                                    \
+    X(ASKED_REPRODUCIBLE, "HOPCAST_MPI_REPRODUCIBLE")                                                                  \
     X(ASKED_MAP, "HOPCAST_MAP")                                                                                        \
     X(ASKED_RECORD, "HOPCAST_MPI_RECORD")                                                                              \
     X(ASKED_RECORD_LIMIT, "HOPCAST_MPI_RECORD_LIMIT")                                                                  \
@@ -37,6 +38,8 @@ struct hop_mpi_job {
     /* By enum hop_mpi_asked what rank 0's environment says, on all ranks alike; "": nothing. */
     const char (*asked)[HOP_MPI_ASKED_SIZE];
     bool verbose; /* HOPCAST_VERBOSE=1, here */
+    /* Ends the job, what was counted so far kept; says nothing. */
+    void (*give_up)(const char *why);
 };
 
 /* No call of it prints more than what a user is to know, and none ends the program but where ranks are lost. */

@@ -202,6 +202,12 @@ static bool says(const char *name, const char *value)
     return own && strcmp(own, value) == 0;
 }
 
+static void give_up(const char *why)
+{
+    hop_layer_break_off(why);
+    layer.mpi->give_up(1);
+}
+
 static const struct hop_mpi_engine *prepared; /* NULL: nothing was asked for here before MPI_Init */
 
 /* What rank 0's environment says counts for all of them. */
@@ -210,7 +216,8 @@ static void begin_asked(void)
     struct {
         bool uncounted, engine;
     } wish = {says("HOPCAST_MPI_TRAFFIC", "none"), layer.rank == 0 && reads_asked()};
-    struct hop_mpi_job job = {layer.mpi, layer.rank, layer.ranks, layer.library, asked, says("HOPCAST_VERBOSE", "1")};
+    struct hop_mpi_job job = {layer.mpi, layer.rank, layer.ranks, layer.library, asked, says("HOPCAST_VERBOSE", "1"),
+                              give_up};
     static struct hop_mpi_job kept;
     if (layer.mpi->broadcast(&wish, sizeof wish) != 0)
         return;

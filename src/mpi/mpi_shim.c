@@ -465,6 +465,11 @@ static bool comm_all_agree(uintptr_t comm, bool own)
     return agree_on((MPI_Comm)comm, own);
 }
 
+static uintptr_t own_comm(void)
+{
+    return (uintptr_t)apart;
+}
+
 static void progress(void)
 {
     int flag;
@@ -523,6 +528,10 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .comm_broadcast = comm_broadcast,
         .comm_all_agree = comm_all_agree,
         .progress = progress,
+        .apart = own_comm,
+#ifndef HOP_MPI_STANDARD_ABI
+        .collectives = &hop_mpi_shim_collectives,
+#endif
         .comm_null = (uintptr_t)MPI_COMM_NULL,
         .status_ignore = (uintptr_t)MPI_STATUS_IGNORE,
         .statuses_ignore = (uintptr_t)MPI_STATUSES_IGNORE,

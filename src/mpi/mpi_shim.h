@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOP_MPI_SHIM_VERSION 4 /* of this table */
+#include "mpi/mpi_shim_collectives.h"
+
+#define HOP_MPI_SHIM_VERSION 5 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -76,6 +78,8 @@ struct hop_mpi_shim {
     int (*comm_broadcast)(uintptr_t comm, void *bytes, size_t size);
     bool (*comm_all_agree)(uintptr_t comm, bool own);
     void (*progress)(void); /* has the MPI get on with what it has begun */
+    uintptr_t (*apart)(void); /* the communicator of all this, which has all ranks of the job */
+    const struct hop_mpi_shim_collectives *collectives; /* NULL: none of this MPI are replaced */
 
     /* ---- what the recorder asks ---- */
     uintptr_t comm_null, status_ignore, statuses_ignore;

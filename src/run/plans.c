@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 enum { PLANS_KEPT = 64 };
+#define BYTES_KEPT (UINT64_C(512) << 20) /* of what all ranks put in; scratch is about as long */
 
 struct hop_plan {
     struct hop_plan_shape shape;
@@ -31,17 +32,23 @@ void hop_plans_destroy(struct hop_plans *plans)
     }
 }
 
-static void drop_oldest(struct hop_plans *plans)
+/* Until there is room for one of so many bytes a rank. */
+static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
 {
-    struct hop_plan **oldest = &plans->first;
-    uint32_t count = 0;
-    for (struct hop_plan **at = &plans->first; *at; at = &(*at)->next, count++)
-        oldest = (*at)->used < (*oldest)->used ? at : oldest;
-    if (count < PLANS_KEPT)
-        return;
-    struct hop_plan *plan = *oldest;
-    *oldest = plan->next;
-    destroy(plan);
+    for (;;) {
+        struct hop_plan **oldest = &plans->first;
+        uint64_t kept = bytes;
+        uint32_t count = 0;
+        for (struct hop_plan **at = &plans->first; *at; at = &(*at)->next, count++) {
+            oldest = (*at)->used < (*oldest)->used ? at : oldest;
+            kept += (*at)->shape.bytes;
+        }
+        if (count == 0 || (count < PLANS_KEPT && kept <= BYTES_KEPT / ranks))
+            return;
+        struct hop_plan *plan = *oldest;
+        *oldest = plan->next;
+        destroy(plan);
+    }
 }
 
 static enum hop_status make(struct hop_team *team, struct hop_plan *plan, struct hop_diag *diag)
@@ -80,11 +87,17 @@ static bool same(const struct hop_plan_shape *a, const struct hop_plan_shape *b)
            a->root == b->root && a->in_place == b->in_place && a->algorithm == b->algorithm;
 }
 
-struct hop_plan *hop_plans_find(const struct hop_plans *plans, const struct hop_plan_shape *shape)
+struct hop_plan *hop_plans_find(struct hop_plans *plans, const struct hop_plan_shape *shape)
 {
-    struct hop_plan *plan = plans->first;
-    while (plan && !same(&plan->shape, shape))
-        plan = plan->next;
+    struct hop_plan **at = &plans->first, *plan;
+    while (*at && !same(&(*at)->shape, shape))
+        at = &(*at)->next;
+    plan = *at;
+    if (plan) { /* to the front, where it is found sooner */
+        *at = plan->next;
+        plan->next = plans->first;
+        plans->first = plan;
+    }
     return plan;
 }
 
@@ -94,7 +107,7 @@ enum hop_status hop_plans_get(struct hop_plans *plans, struct hop_team *team, co
     struct hop_plan *made = *plan = hop_plans_find(plans, shape);
     if (made)
         return HOP_OK;
-    drop_oldest(plans);
+    drop_oldest(plans, shape->bytes, team->size);
     made = calloc(1, sizeof *made);
     if (!made) {
         hop_fail_memory(diag);

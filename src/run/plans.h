@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans: collectives of a team in its callers' memory. A plan is the schedule that hop_make_collective writes, compiled and bound
- * to memory by `run`; a team keeps those that it used last. As all of its ranks call the same in the same order, all of them
- * keep and drop the same.
+ * Plans: collectives of a team in its callers' memory. A plan is the schedule that hop_make_collective writes,
+ * compiled and bound to memory by `run`; a team keeps those that it used last. As all of its ranks call the same in
+ * the same order, all of them keep and drop the same.
  */
 #ifndef HOP_RUN_PLANS_H
 #define HOP_RUN_PLANS_H
@@ -27,11 +27,12 @@ struct hop_plans {
     uint64_t runs;
 };
 
-/* The plan of a shape, made where there is none; all ranks of the team call it. Where that fails, the team has failed. */
+/* The plan of a shape, made where there is none; all ranks of the team call it. Where that fails, the team has
+ * failed. */
 enum hop_status hop_plans_get(struct hop_plans *plans, struct hop_team *team, const struct hop_plan_shape *shape,
                               struct hop_plan **plan, struct hop_diag *diag);
 /* NULL: it has yet to be made. */
-struct hop_plan *hop_plans_find(const struct hop_plans *plans, const struct hop_plan_shape *shape);
+struct hop_plan *hop_plans_find(struct hop_plans *plans, const struct hop_plan_shape *shape);
 /* All ranks of the team run it. Where a rank has no such buffer, the address is not looked at; in place both are
  * `dest`. */
 enum hop_status hop_plan_run(struct hop_plans *plans, struct hop_plan *plan, void *dest, const void *source,

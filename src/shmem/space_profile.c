@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numa.h"
 #include "base/replace.h"
 #include "shmem/far.h"
 #include "shmem/spaces.h"
@@ -26,28 +27,12 @@ static const uint64_t sizes[] = {1 << 10,   4 << 10, 16 << 10, 64 << 10, 128 << 
 
 /* ---- of what it is ---- */
 
-static void processor(char *text, size_t size)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    (void)snprintf(text, size, "unknown");
-    while (file && fgets(line, sizeof line, file)) {
-        const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
-        if (!colon)
-            continue;
-        (void)snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-        break;
-    }
-    if (file)
-        (void)fclose(file);
-}
-
 static void describe(const hop_shmem_space *space, char key[KEY_BYTES])
 {
     static const char *const kinds[] = {"host", "accelerator", "cuda", "hip"};
     char cpu[128], host[65] = "";
     struct hop_device_properties properties;
-    processor(cpu, sizeof cpu);
+    hop_processor_name(cpu, sizeof cpu);
     (void)gethostname(host, sizeof host - 1);
     space->ops->properties(space->own, &properties);
     (void)snprintf(

@@ -1,48 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine's table. */
+#include "mpi/engine/collectives.h"
 #include "mpi/engine/mapping.h"
 #include "mpi/engine/record.h"
 
 static void begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
 {
-    (void)takes;
+    hop_collectives_begin(job, takes);
     if (job->asked[ASKED_MAP][0])
         hop_mapping_begin(job);
 }
 
-static bool instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
-{
-    (void)call, (void)arguments, (void)error;
-    return false;
-}
-
-static void comm_free(uintptr_t comm)
-{
-    (void)comm;
-}
-
 static void end(void)
 {
+    hop_collectives_end();
     hop_mapping_end();
     hop_record_end();
 }
 
 __attribute__((visibility("default"))) const struct hop_mpi_engine *hop_mpi_engine_table(void)
 {
-    static const struct hop_mpi_engine table = {HOP_MPI_ENGINE_VERSION,
-                                                HOP_MPI_CALL_COUNT,
-                                                begin,
-                                                instead,
-                                                comm_free,
-                                                end,
-                                                hop_record_begin,
-                                                hop_record_enter,
-                                                hop_record_leave,
-                                                hop_record_json,
-                                                hop_record_text,
-                                                hop_mapping_before,
-                                                hop_mapped_device_takes,
-                                                hop_mapped_device_thread,
-                                                hop_mapping_look_on};
+    static const struct hop_mpi_engine table = {
+        HOP_MPI_ENGINE_VERSION,  HOP_MPI_CALL_COUNT,        begin,
+        hop_collectives_instead, hop_collectives_comm_free, end,
+        hop_record_begin,        hop_record_enter,          hop_record_leave,
+        hop_record_json,         hop_record_text,           hop_mapping_before,
+        hop_mapped_device_takes, hop_mapped_device_thread,  hop_mapping_look_on};
     return &table;
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which collectives are asked for at MPI_Init, and which of them are done here. */
+#include "mpi/engine/collectives.h"
+
+#include "mpi/engine/run_collective.h"
+
+#include <stdio.h>
+
+static struct {
+    const struct hop_mpi_job *job;
+    struct hop_comm_rules rules;
+    struct hop_table table;
+    bool on;       /* calls are looked at */
+    uint64_t ours; /* calls that were done here */
+} here;
+
+/* Rank 0 does. */
+static void say(const char *format, ...) HOP_PRINTF(1, 2);
+static void say(const char *format, ...)
+{
+    va_list arguments;
+    if (here.job->rank != 0)
+        return;
+    (void)fprintf(stderr, "libhopcast_mpi.so: ");
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "\n");
+}
+
+/* ---- the table, which rank 0 hands out ---- */
+
+/* All ranks read the same text. */
+static enum hop_status hand_out(const char *path, struct hop_diag *diag)
+{
+    const struct hop_mpi_shim *mpi = here.job->mpi;
+    struct hop_source source = {0};
+    struct {
+        uint64_t bytes;
+        struct hop_diag why;
+    } told = {0};
+    if (here.job->rank == 0 && hop_source_load(path, &source, &told.why) == HOP_OK)
+        told.bytes = source.size;
+    (void)mpi->broadcast(&told, sizeof told);
+    if (told.why.status != HOP_OK) {
+        *diag = told.why;
+        return diag->status;
+    }
+    char *text = calloc(told.bytes + 1, 1);
+    if (text && source.text)
+        memcpy(text, source.text, told.bytes);
+    hop_source_finish(&source);
+    if (!mpi->all_agree(text != NULL)) {
+        free(text);
+        return hop_fail_memory(diag);
+    }
+    (void)mpi->broadcast(text, told.bytes);
+    here.table.kind = &hop_mpi_table_kind;
+    enum hop_status status = hop_table_parse(&here.table, path, text, told.bytes, diag);
+    free(text);
+    return status == HOP_OK ? hop_mpi_table_check(&here.table, here.job->library, diag) : status;
+}
+
+/* false, on all ranks: the library does all. */
+static bool take_table(const char *path)
+{
+    struct hop_diag diag = {0};
+    bool fine = hand_out(path, &diag) == HOP_OK, all = here.job->mpi->all_agree(fine);
+    if (!fine && here.job->rank == 0)
+        say("%s%s%s%s%s; the library does all collectives", diag.place, diag.place[0] ? ": " : "", diag.what,
+            diag.expected[0] ? "; expected: " : "", diag.expected);
+    else if (!all && here.job->rank == 0)
+        say("%s does not fit the machine of some rank; the library does all collectives", path);
+    if (!all) {
+        hop_table_finish(&here.table);
+        here.table = (struct hop_table){.kind = &hop_mpi_table_kind};
+    }
+    return all;
+}
+
+/* ---- beginning ---- */
+
+static int *find_machines(const struct hop_mpi_job *job)
+{
+    int own = job->mpi->machine(), *all = calloc((size_t)job->ranks, sizeof *all);
+    bool fine = job->mpi->all_agree(all != NULL) && job->mpi->gather(&own, sizeof own, all) == 0 &&
+                job->mpi->broadcast(all, (size_t)job->ranks * sizeof *all) == 0;
+    if (fine)
+        return all;
+    free(all);
+    return NULL;
+}
+
+static void begin_collectives(const struct hop_mpi_job *job, const char *how)
+{
+    const char *tune = strncmp(how, "tune:", 5) == 0 ? how + 5 : NULL;
+    struct hop_comm_rules *rules = &here.rules;
+    if (!job->mpi->collectives) {
+        say("collectives of %s are left to it: this build has nothing for it", job->library);
+        return;
+    }
+    *rules = (struct hop_comm_rules){
+        .job = job, .machine = find_machines(job), .orderly = job->asked[ASKED_REPRODUCIBLE][0] == '1'};
+    if (!rules->machine || !job->mpi->all_agree(job->mpi->collectives->packs_bytes()))
+        return;
+    job->mpi->dropped(hop_comm_dropped);
+    (void)tune;
+    here.table.kind = &hop_mpi_table_kind;
+    bool table = how[0] && strcmp(how, "all") != 0;
+    if (table && !take_table(how) && !rules->orderly)
+        return;
+    rules->table = table || !how[0] ? &here.table : NULL;
+    here.on = true;
+}
+
+void hop_collectives_begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
+{
+    here.job = job;
+    if (job->asked[ASKED_COLLECTIVES][0] || job->asked[ASKED_REPRODUCIBLE][0] == '1')
+        begin_collectives(job, job->asked[ASKED_COLLECTIVES]);
+    for (int c = 0; here.on && c < HOP_MPI_CALL_COUNT; c++)
+        takes[c] = takes[c] || hop_mpi_call_is_collective((enum hop_mpi_call)c);
+}
+
+/* ---- calls ---- */
+
+static bool in_order(struct hop_comm_state *state, const struct hop_mpi_wanted *wanted, bool scheduled, int *error)
+{
+    const char *algorithm = hop_orderly_algorithm(wanted->shape.kind, state->ranks->size);
+    bool ours = scheduled && algorithm && !state->never && hop_comm_team(&here.rules, state, wanted->comm) &&
+                hop_run_collective(here.job, state, wanted, algorithm, error);
+    if (!ours)
+        *error = hop_run_orderly(here.job, state, wanted);
+    return true;
+}
+
+static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+{
+    struct hop_comm_state *state = hop_comm_state_of(&here.rules, hop_mpi_call_comm(call, arguments));
+    struct hop_mpi_wanted wanted;
+    if (!state || (state->never && !state->orderly))
+        return false;
+    bool scheduled = hop_mpi_call_read(here.job->mpi, state->ranks, call, arguments, &wanted);
+    if (state->orderly && wanted.op && hop_is_of_an_order(here.job->mpi, &wanted))
+        return in_order(state, &wanted, scheduled, error);
+    if (!scheduled || state->never)
+        return false;
+    const char *by = hop_comm_choose(&here.rules, state, &wanted);
+    return by && hop_comm_team(&here.rules, state, wanted.comm) &&
+           hop_run_collective(here.job, state, &wanted, by, error);
+}
+
+bool hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+{
+    bool ours = do_instead(call, arguments, error);
+    if (ours)
+        (void)__atomic_add_fetch(&here.ours, 1, __ATOMIC_RELAXED);
+    return ours;
+}
+
+void hop_collectives_comm_free(uintptr_t comm)
+{
+    if (here.on)
+        hop_comm_free(&here.rules, comm);
+}
+
+void hop_collectives_end(void)
+{
+    if (!here.on)
+        return;
+    (void)here.job->mpi->all_agree(true); /* nobody is in a collective any more */
+    hop_comm_end();
+    if (here.job->verbose)
+        say("hopcast did %llu collectives of rank 0", (unsigned long long)here.ours);
+    hop_table_finish(&here.table);
+    free((int *)(uintptr_t)here.rules.machine);
+}

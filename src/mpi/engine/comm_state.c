@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Communicators: found, set up, freed. */
+#include "mpi/engine/comm_state.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#define JOIN_S 60.0       /* that a rank may take to join the others, who are all in the same call */
+enum { TEAMS_AFTER = 2 }; /* times that a shape is the library's before it is ours: a schedule takes a while to make */
+
+static struct {
+    pthread_mutex_t lock;
+    struct hop_comm_state *first;
+    bool ended;
+    unsigned freed; /* grows when a communicator goes, whose handle may come again */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- finding ---- */
+
+static bool on_one_machine(const struct hop_comm_rules *rules, const struct hop_mpi_ranks *ranks)
+{
+    int first = 0, r = 0;
+    for (; r < ranks->size; r++) {
+        int world = ranks->world ? ranks->world[r] : r;
+        int machine = world < 0 ? -1 : rules->machine[world];
+        first = r == 0 ? machine : first;
+        if (machine < 0 || machine != first)
+            break;
+    }
+    return r == ranks->size;
+}
+
+static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct hop_mpi_ranks *ranks)
+{
+    struct hop_comm_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return NULL;
+    bool few = ranks->inter || ranks->size < 2;
+    state->ranks = ranks;
+    state->orderly = rules->orderly && !few;
+    state->never = few || ranks->size > HOP_RANKS_MAX || !on_one_machine(rules, ranks) ||
+                   (rules->table && !rules->orderly && !hop_mpi_table_has(rules->table, (uint32_t)ranks->size));
+    (void)pthread_mutex_lock(&all.lock);
+    state->next = all.first;
+    state->at = &all.first;
+    if (all.first)
+        all.first->at = &state->next;
+    all.first = state;
+    (void)pthread_mutex_unlock(&all.lock);
+    return state;
+}
+
+/* The last one that this thread asked for is known without asking the MPI. */
+static _Thread_local struct {
+    uintptr_t comm;
+    unsigned freed;
+    struct hop_comm_state *state;
+} last;
+
+struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uintptr_t comm)
+{
+    unsigned freed = __atomic_load_n(&all.freed, __ATOMIC_ACQUIRE);
+    if (last.state && last.comm == comm && last.freed == freed)
+        return last.state;
+    struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
+    if (ranks && !ranks->own_state)
+        ranks->own_state = make(rules, ranks);
+    last.comm = comm;
+    last.freed = freed;
+    last.state = ranks ? ranks->own_state : NULL;
+    return last.state;
+}
+
+/* ---- choosing ---- */
+
+static uint32_t place_of(const struct hop_plan_shape *shape)
+{
+    uint64_t hash = shape->bytes * 31 + shape->kind;
+    hash = ((hash * 31 + shape->reduce) * 31 + shape->type) * 31 + shape->root;
+    return (uint32_t)((hash * UINT64_C(0x9e3779b97f4a7c15)) >> 56) % HOP_SEEN;
+}
+
+/* All ranks of the communicator have seen the same. */
+static bool is_worth_a_plan(struct hop_comm_state *state, const struct hop_plan_shape *shape)
+{
+    uint32_t *seen = &state->seen[place_of(shape)];
+    *seen += *seen < TEAMS_AFTER;
+    return *seen >= TEAMS_AFTER;
+}
+
+const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_state *state,
+                            const struct hop_mpi_wanted *wanted)
+{
+    const struct hop_plan_shape *shape = &wanted->shape;
+    if (!rules->table)
+        return hop_algorithm_name(HOP_ALGORITHM_DEFAULT);
+    if (state->chosen[shape->kind].bytes != shape->bytes + 1) {
+        state->chosen[shape->kind].bytes = shape->bytes + 1;
+        state->chosen[shape->kind].by =
+            hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, shape->bytes);
+    }
+    const char *by = state->chosen[shape->kind].by;
+    return by && is_worth_a_plan(state, shape) ? by : NULL;
+}
+
+/* ---- a team ---- */
+
+static void go_on(void *mpi)
+{
+    ((const struct hop_mpi_shim *)mpi)->progress();
+}
+
+/* Ranks may see one name of shared memory, and still not each other, as in containers. */
+static bool sees_all(const struct hop_team *team)
+{
+    bool sees = true;
+    for (uint32_t l = 0; l < team->local_size && sees; l++)
+        sees = hop_process_lives(team->board->members[l].pid, team->board->members[l].started);
+    return sees;
+}
+
+static bool attaches(const char *session)
+{
+    struct hop_shared shared;
+    bool fine = session[0] && hop_shared_attach(session, &shared, NULL) == HOP_OK;
+    if (fine)
+        hop_shared_finish(&shared);
+    return fine;
+}
+
+static void set_up(const struct hop_mpi_shim *mpi, struct hop_comm_state *state, uintptr_t comm)
+{
+    const struct hop_team_options options = {
+        .size = sizeof options, .timeout_s = JOIN_S, .idle = go_on, .context = (void *)(uintptr_t)mpi};
+    char session[HOP_SESSION_SIZE] = "";
+    struct hop_team *team = NULL;
+    if (state->ranks->own == 0 && hop_session_create((uint32_t)state->ranks->size, session, NULL) != HOP_OK)
+        session[0] = '\0';
+    bool fine = mpi->comm_broadcast(comm, session, sizeof session) == 0 && mpi->comm_all_agree(comm, attaches(session));
+    fine =
+        fine && hop_team_join(session, (uint32_t)state->ranks->own, &options, &team, NULL) == HOP_OK && sees_all(team);
+    if (!mpi->comm_all_agree(comm, fine)) {
+        hop_team_destroy(team);
+        team = NULL;
+    }
+    if (team)
+        team->timeout_s = INFINITY; /* ranks may compute for as long as they like */
+    state->team = team;
+    state->never = !team;
+}
+
+struct hop_team *hop_comm_team(const struct hop_comm_rules *rules, struct hop_comm_state *state, uintptr_t comm)
+{
+    if (!state->settled)
+        set_up(rules->job->mpi, state, comm);
+    state->settled = true;
+    return state->team;
+}
+
+static void part(struct hop_comm_state *state)
+{
+    hop_plans_destroy(&state->plans);
+    hop_team_destroy(state->team);
+    state->team = NULL;
+    state->never = true;
+}
+
+void hop_comm_give_up(struct hop_comm_state *state)
+{
+    part(state);
+}
+
+char *hop_comm_room(struct hop_comm_state *state, int which, size_t bytes)
+{
+    if (state->room_bytes[which] < bytes) {
+        free(state->room[which]);
+        state->room[which] = malloc(bytes);
+        state->room_bytes[which] = state->room[which] ? bytes : 0;
+    }
+    return state->room[which];
+}
+
+/* ---- the end ---- */
+
+static void destroy(struct hop_comm_state *state)
+{
+    part(state);
+    free(state->room[0]);
+    free(state->room[1]);
+    free(state);
+}
+
+void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
+{
+    struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
+    struct hop_comm_state *state = ranks ? ranks->own_state : NULL;
+    (void)__atomic_add_fetch(&all.freed, 1, __ATOMIC_ACQ_REL);
+    if (!state)
+        return;
+    ranks->own_state = NULL;
+    if (state->team)
+        (void)hop_team_finish(state->team, NULL); /* others may still be in the last collective */
+    (void)pthread_mutex_lock(&all.lock);
+    *state->at = state->next;
+    if (state->next)
+        state->next->at = state->at;
+    (void)pthread_mutex_unlock(&all.lock);
+    destroy(state);
+}
+
+/* Other ranks may be in its last collective: it stays until the end. */
+void hop_comm_dropped(void *state)
+{
+    (void)__atomic_add_fetch(&all.freed, 1, __ATOMIC_ACQ_REL);
+    if (!all.ended)
+        ((struct hop_comm_state *)state)->never = true;
+}
+
+void hop_comm_end(void)
+{
+    all.ended = true;
+    while (all.first) {
+        struct hop_comm_state *state = all.first;
+        all.first = state->next;
+        destroy(state);
+    }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Items of types as bytes at a place: where they are, where they lie so; else copied, packed and unpacked. */
+#include "mpi/engine/run_collective.h"
+
+#include "mpi/device_memory.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+void hop_collective_die(const struct hop_mpi_job *job, const char *what)
+{
+    (void)fprintf(stderr, "libhopcast_mpi.so: rank %d: %s; the job ends\n", job->rank, what);
+    job->give_up("a collective of hopcast's failed");
+    _exit(1);
+}
+
+struct packing {
+    const struct hop_mpi_shim_collectives *mpi;
+    const struct hop_mpi_items *items;
+    int64_t size, extent;
+    bool plain, dense; /* each item is as its bytes are; blocks follow each other */
+    size_t block;      /* bytes */
+};
+
+static int64_t displacement(const struct hop_mpi_items *items, int64_t block)
+{
+    return !items->displacements ? block * items->count
+           : items->large        ? ((const int64_t *)items->displacements)[block]
+                                 : ((const int *)items->displacements)[block];
+}
+
+static struct packing look_at(const struct hop_mpi_job *job, const struct hop_mpi_items *items)
+{
+    struct packing p = {.mpi = job->mpi->collectives, .items = items};
+    p.size = p.mpi->size(items->type, &p.plain);
+    p.extent = p.plain ? p.size : p.mpi->extent(items->type);
+    p.block = (size_t)(items->count * p.size);
+    p.dense = true;
+    for (int64_t b = 1; items->displacements && b < items->blocks; b++)
+        p.dense = p.dense && displacement(items, b) == displacement(items, 0) + b * items->count;
+    return p;
+}
+
+static char *block_of(const struct packing *p, int64_t block)
+{
+    return (char *)p->items->address + displacement(p->items, block) * p->extent;
+}
+
+static void copy(const struct hop_mpi_job *job, void *to, const void *from, size_t bytes)
+{
+    if (hop_mpi_memory_of(to) == MEMORY_HOST && hop_mpi_memory_of(from) == MEMORY_HOST)
+        memcpy(to, from, bytes);
+    else if (!hop_mpi_device_copy(to, from, bytes))
+        hop_collective_die(job, "the driver does not copy between the device's memory and the host's");
+}
+
+static void move(const struct hop_mpi_job *job, const struct packing *p, char *bytes, uintptr_t comm, bool in,
+                 int *error)
+{
+    int64_t blocks = p->dense ? 1 : p->items->blocks, each = p->items->count * (p->dense ? p->items->blocks : 1);
+    size_t length = (size_t)(each * p->size);
+    for (int64_t b = 0; b < blocks && length > 0; b++, bytes += length) {
+        int failed = 0;
+        if (p->plain)
+            copy(job, in ? bytes : block_of(p, b), in ? block_of(p, b) : bytes, length);
+        else if (in)
+            failed = p->mpi->pack(block_of(p, b), each, p->items->type, bytes, length, comm);
+        else
+            failed = p->mpi->unpack(bytes, length, block_of(p, b), each, p->items->type, comm);
+        *error = *error ? *error : failed;
+    }
+}
+
+static char *room(const struct hop_mpi_job *job, struct hop_comm_state *state, int which, size_t bytes)
+{
+    char *memory = hop_comm_room(state, which, bytes ? bytes : 1);
+    if (!memory)
+        hop_collective_die(job, "out of memory in a collective");
+    return memory;
+}
+
+/* NULL: items have to be brought to another place. */
+static char *in_place(const struct packing *p)
+{
+    char *first = p->plain && p->dense ? block_of(p, 0) : NULL;
+    return first && hop_mpi_memory_of(first) == MEMORY_HOST ? first : NULL;
+}
+
+static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+    return a && b && a < b + b_bytes && b < a + a_bytes;
+}
+
+const void *hop_items_in(const struct hop_mpi_job *job, struct hop_comm_state *state,
+                         const struct hop_mpi_wanted *wanted, int *error)
+{
+    if (wanted->in.blocks == 0)
+        return NULL;
+    struct packing in = look_at(job, &wanted->in), out = {0};
+    size_t bytes = in.block * (size_t)wanted->in.blocks;
+    char *address = in_place(&in);
+    if (wanted->out.blocks > 0 && !wanted->discards)
+        out = look_at(job, &wanted->out);
+    bool shared = out.mpi && address && overlap(address, bytes, in_place(&out), out.block * (size_t)wanted->out.blocks);
+    if (address && !shared)
+        return address;
+    address = room(job, state, 0, bytes);
+    move(job, &in, address, wanted->comm, true, error);
+    return address;
+}
+
+void *hop_items_out(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
+                    int *error)
+{
+    if (wanted->out.blocks == 0)
+        return NULL;
+    struct packing out = look_at(job, &wanted->out);
+    char *address = wanted->discards ? NULL : in_place(&out);
+    if (address)
+        return address;
+    address = room(job, state, 1, out.block * (size_t)wanted->out.blocks);
+    if (wanted->shape.kind == HOP_COLLECTIVE_BROADCAST && state->ranks->own == (int)wanted->shape.root)
+        move(job, &out, address, wanted->comm, true, error);
+    return address;
+}
+
+void hop_items_end(const struct hop_mpi_job *job, const struct hop_mpi_wanted *wanted, const void *result, int *error)
+{
+    if (wanted->out.blocks == 0 || wanted->discards)
+        return;
+    struct packing out = look_at(job, &wanted->out);
+    if (result != in_place(&out))
+        move(job, &out, (char *)(uintptr_t)result, wanted->comm, false, error);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arguments are found by their roles (mpi/calls.h). */
+#include "mpi/engine/mpi_call.h"
+
+#include <string.h>
+
+struct call {
+    bool is, large;
+    enum hop_collective_kind kind;
+    int8_t at[128]; /* of each role its argument, -1: none */
+};
+
+#define COLLECTIVES(X)                                                                                                 \
+    X(MPI_Bcast, HOP_COLLECTIVE_BROADCAST)                                                                             \
+    X(MPI_Gather, HOP_COLLECTIVE_GATHER)                                                                               \
+    X(MPI_Scatter, HOP_COLLECTIVE_SCATTER)                                                                             \
+    X(MPI_Reduce, HOP_COLLECTIVE_REDUCE)                                                                               \
+    X(MPI_Allgather, HOP_COLLECTIVE_ALLGATHER)                                                                         \
+    X(MPI_Allgatherv, HOP_COLLECTIVE_ALLGATHER)                                                                        \
+    X(MPI_Alltoall, HOP_COLLECTIVE_ALLTOALL)                                                                           \
+    X(MPI_Allreduce, HOP_COLLECTIVE_ALLREDUCE)                                                                         \
+    X(MPI_Reduce_scatter, HOP_COLLECTIVE_REDUCE_SCATTER)                                                               \
+    X(MPI_Reduce_scatter_block, HOP_COLLECTIVE_REDUCE_SCATTER)
+
+static struct call calls[HOP_MPI_CALL_COUNT];
+
+__attribute__((constructor)) static void find_roles(void)
+{
+    static const char *const roles[] = {
+#define ROLES(arity, name, kind, letters) [CALL_##name] = letters,
+        HOP_MPI_CALLS(ROLES)
+#undef ROLES
+    };
+#define MARK(name, what)                                                                                               \
+    calls[CALL_##name] = (struct call){true, false, what, {0}};                                                        \
+    calls[CALL_##name##_c] = (struct call){true, true, what, {0}};
+    COLLECTIVES(MARK)
+#undef MARK
+    calls[CALL_MPI_Barrier] = (struct call){true, false, HOP_COLLECTIVE_BARRIER, {0}};
+    for (int c = 0; c < HOP_MPI_CALL_COUNT; c++) {
+        memset(calls[c].at, -1, sizeof calls[c].at);
+        for (int i = 0; calls[c].is && roles[c][i]; i++) {
+            if (calls[c].at[(unsigned char)roles[c][i]] < 0)
+                calls[c].at[(unsigned char)roles[c][i]] = (int8_t)i;
+        }
+    }
+}
+
+bool hop_mpi_call_is_collective(enum hop_mpi_call call)
+{
+    return calls[call].is;
+}
+
+uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    return arguments[calls[call].at['c']];
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    const struct hop_mpi_shim *mpi;
+    const struct hop_mpi_ranks *ranks;
+    const struct call *call;
+    const uintptr_t *arguments;
+    struct hop_mpi_wanted *wanted;
+    bool in_place;
+};
+
+static uintptr_t argument(const struct reading *r, char role)
+{
+    return r->arguments[r->call->at[(unsigned char)role]];
+}
+
+static int64_t number(const struct reading *r, char role)
+{
+    return r->call->large ? (int64_t)argument(r, role) : (int)argument(r, role);
+}
+
+static int64_t number_at(const struct reading *r, char role, int index)
+{
+    uintptr_t array = argument(r, role);
+    return r->call->large ? ((const int64_t *)array)[index] : ((const int *)array)[index];
+}
+
+/* Bytes of so many; UINT64_MAX: too many, or not known. */
+static uint64_t bytes_of(const struct reading *r, int64_t count, uintptr_t type)
+{
+    bool plain;
+    int64_t size = r->mpi->collectives->size(type, &plain);
+    bool fits = count >= 0 && size >= 0 && (size == 0 || count <= (int64_t)HOP_MPI_BYTES_MOST / size);
+    return fits ? (uint64_t)(count * size) : UINT64_MAX;
+}
+
+static struct hop_mpi_items items(const struct reading *r, char address, int64_t count, char type, int64_t blocks)
+{
+    return (struct hop_mpi_items){(void *)argument(r, address), count, argument(r, type), blocks, NULL, r->call->large};
+}
+
+/* What a rank would send lies in what it receives into, at its own place there. */
+static struct hop_mpi_items own_part(const struct reading *r)
+{
+    struct hop_mpi_items own = r->wanted->out;
+    int64_t at = r->ranks->own * own.count, extent = r->mpi->collectives->extent(own.type);
+    if (own.displacements)
+        at = own.large ? ((const int64_t *)own.displacements)[r->ranks->own]
+                       : ((const int *)own.displacements)[r->ranks->own];
+    own.address = (char *)own.address + at * extent;
+    own.blocks = 1;
+    own.displacements = NULL;
+    return own;
+}
+
+/* Each rank's part, from where it puts it in to where they come out. All of them say the part alike. */
+static uint64_t read_parts(struct reading *r, bool gets)
+{
+    struct hop_mpi_wanted *wanted = r->wanted;
+    if (gets)
+        wanted->out = items(r, 'r', number(r, 'm'), 'u', r->ranks->size);
+    wanted->in = r->in_place ? own_part(r) : items(r, 's', number(r, 'n'), 't', 1);
+    return gets ? bytes_of(r, wanted->out.count, wanted->out.type) : bytes_of(r, wanted->in.count, wanted->in.type);
+}
+
+/* As many bytes from each, and all know it. */
+static uint64_t read_allgatherv(struct reading *r)
+{
+    struct hop_mpi_wanted *wanted = r->wanted;
+    int64_t count = number_at(r, 'k', 0);
+    for (int i = 1; i < r->ranks->size; i++) {
+        if (number_at(r, 'k', i) != count)
+            return UINT64_MAX;
+    }
+    wanted->out = items(r, 'r', count, 'u', r->ranks->size);
+    wanted->out.displacements = (const void *)r->arguments[r->call->at['k'] + 1];
+    wanted->in = r->in_place ? own_part(r) : items(r, 's', number(r, 'n'), 't', 1);
+    return bytes_of(r, count, wanted->out.type);
+}
+
+static uint64_t read_alltoall(struct reading *r)
+{
+    struct hop_mpi_wanted *wanted = r->wanted;
+    wanted->out = items(r, 'r', number(r, 'm'), 'u', r->ranks->size);
+    wanted->in = r->in_place ? wanted->out : items(r, 's', number(r, 'n'), 't', r->ranks->size);
+    return bytes_of(r, wanted->out.count, wanted->out.type);
+}
+
+static uint64_t read_scatter(struct reading *r, bool root)
+{
+    struct hop_mpi_wanted *wanted = r->wanted;
+    bool in_place = argument(r, 'r') == r->mpi->in_place;
+    if (root)
+        wanted->in = items(r, 's', number(r, 'n'), 't', r->ranks->size);
+    wanted->discards = root && in_place;
+    wanted->out = wanted->discards ? wanted->in : items(r, 'r', number(r, 'm'), 'u', 1);
+    wanted->out.blocks = 1;
+    return bytes_of(r, wanted->out.count, wanted->out.type);
+}
+
+static uint64_t read_broadcast(struct reading *r)
+{
+    r->wanted->out = items(r, 's', number(r, 'n'), 't', 1);
+    return bytes_of(r, r->wanted->out.count, r->wanted->out.type);
+}
+
+/* Vectors go in; whole ones or parts come out. */
+static uint64_t read_reduction(struct reading *r, bool gets)
+{
+    struct hop_mpi_wanted *wanted = r->wanted;
+    bool scatters = r->call->kind == HOP_COLLECTIVE_REDUCE_SCATTER, counts = r->call->at['v'] >= 0;
+    int64_t count = counts ? number_at(r, 'v', 0) : number(r, 'n'), parts = scatters ? r->ranks->size : 1;
+    for (int i = 1; counts && i < r->ranks->size; i++) {
+        if (number_at(r, 'v', i) != count)
+            return UINT64_MAX;
+    }
+    if (gets)
+        wanted->out = items(r, 'r', count, 't', 1);
+    wanted->in = items(r, r->in_place ? 'r' : 's', count, 't', parts);
+    wanted->type = argument(r, 't');
+    wanted->op = r->arguments[r->call->at['t'] + 1]; /* behind the type */
+    wanted->items = (uint64_t)(count * parts);
+    return bytes_of(r, count * parts, wanted->type);
+}
+
+static uint64_t longest(const struct hop_plan_shape *shape, uint32_t ranks)
+{
+    bool of_all = shape->kind == HOP_COLLECTIVE_ALLGATHER || shape->kind == HOP_COLLECTIVE_GATHER;
+    return of_all && shape->bytes <= HOP_MPI_BYTES_MOST ? shape->bytes * ranks : shape->bytes;
+}
+
+static uint64_t read_by_kind(struct reading *r, int root)
+{
+    uint32_t ranks = (uint32_t)r->ranks->size;
+    bool is_root = root == r->ranks->own;
+    uint64_t bytes;
+    switch (r->call->kind) {
+    case HOP_COLLECTIVE_BROADCAST:
+        return read_broadcast(r);
+    case HOP_COLLECTIVE_GATHER:
+        r->in_place = r->in_place && is_root;
+        return read_parts(r, is_root);
+    case HOP_COLLECTIVE_ALLGATHER:
+        return r->call->at['k'] >= 0 ? read_allgatherv(r) : read_parts(r, true);
+    case HOP_COLLECTIVE_SCATTER:
+        bytes = read_scatter(r, is_root);
+        return bytes <= HOP_MPI_BYTES_MOST ? bytes * ranks : bytes;
+    case HOP_COLLECTIVE_ALLTOALL:
+        bytes = read_alltoall(r);
+        return bytes <= HOP_MPI_BYTES_MOST ? bytes * ranks : bytes;
+    case HOP_COLLECTIVE_REDUCE:
+        r->in_place = r->in_place && is_root;
+        return read_reduction(r, is_root);
+    case HOP_COLLECTIVE_ALLREDUCE:
+    case HOP_COLLECTIVE_REDUCE_SCATTER:
+        return read_reduction(r, true);
+    default:
+        return 0;
+    }
+}
+
+bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
+                       const uintptr_t *arguments, struct hop_mpi_wanted *wanted)
+{
+    struct reading r = {mpi, ranks, &calls[call], arguments, wanted, false};
+    struct hop_plan_shape *shape = &wanted->shape;
+    int root = r.call->at['d'] >= 0 ? (int)argument(&r, 'd') : 0;
+    *wanted = (struct hop_mpi_wanted){.shape = {.kind = r.call->kind, .type = HOP_TYPE_U8}, .comm = argument(&r, 'c')};
+    if (root < 0 || root >= ranks->size)
+        return false;
+    r.in_place = r.call->at['s'] >= 0 && argument(&r, 's') == mpi->in_place;
+    shape->root = (uint32_t)root;
+    shape->in_place = shape->kind == HOP_COLLECTIVE_BROADCAST;
+    shape->bytes = read_by_kind(&r, root);
+    if (shape->kind == HOP_COLLECTIVE_BARRIER)
+        return true;
+    if (shape->bytes == 0 || longest(shape, (uint32_t)ranks->size) > HOP_MPI_BYTES_MOST)
+        return false;
+    return !wanted->op ||
+           (mpi->collectives->element(wanted->type, &shape->type) &&
+            mpi->collectives->reduction(wanted->op, &shape->reduce) && hop_reduce_suits(shape->reduce, shape->type));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A collective call as what it is among all ranks, which each of them says alike, and as where its bytes are on this
+ * one.
+ *
+ * Alike are operation, root, the signature of types in bytes, and the elements of a reduction, since MPI wants them
+ * so. Buffers, counts, types and MPI_IN_PLACE are a rank's own affair: what is not plain bytes at a place is packed.
+ */
+#ifndef HOP_MPI_CALL_H
+#define HOP_MPI_CALL_H
+
+#include "mpi/mpi_engine.h"
+#include "run/plans.h"
+
+/* Items of a type at an address; of an allgatherv each rank's at a displacement of its own. */
+struct hop_mpi_items {
+    void *address;
+    int64_t count; /* of a block */
+    uintptr_t type;
+    int64_t blocks;
+    const void *displacements; /* in items; NULL: blocks follow each other */
+    bool large;                /* these are of 64 bits */
+};
+
+struct hop_mpi_wanted {
+    struct hop_plan_shape shape;
+    struct hop_mpi_items in, out; /* address NULL and no blocks: there is none here */
+    bool discards;                /* what comes out is where it belongs already */
+    uintptr_t comm, type, op;     /* type, op: of a reduction */
+    uint64_t items;               /* of a reduction: of the whole vector */
+};
+
+#define HOP_MPI_BYTES_MOST                                                                                             \
+    (UINT64_C(1) << 30) /* of the longest buffer of any rank: what is packed has an int for its length */
+
+/* Calls that may be collectives of a schedule. */
+bool hop_mpi_call_is_collective(enum hop_mpi_call call);
+uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);
+/* false: it is for the library, on every rank of the communicator. Then wanted->op says whether it is a reduction. */
+bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
+                       const uintptr_t *arguments, struct hop_mpi_wanted *wanted);
+
+#endif

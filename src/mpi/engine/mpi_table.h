@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which collectives of an MPI program are ours: a table, measured on a machine beside its MPI.
+ *
+ *     # machine: Intel(R) Xeon(R) Processor @ 2.60GHz, 2 processors
+ *     # mpi: Open MPI v4.1.4
+ *     # hopcast: 1.0.0
+ *     # collective     ranks       from  by
+ *     allreduce            2         0B  library
+ *     allreduce            2      16KiB  default    # 0.41 to 0.47 of the library's time
+ *     allreduce            2   16777217B  library
+ *
+ * A row counts from its size on, to the next one's of the same collective and ranks: the library's, or ours by an
+ * algorithm. What has no row is the library's. It counts on the machine, beside the MPI and for the hopcast that its
+ * head names.
+ */
+#ifndef HOP_MPI_TABLE_H
+#define HOP_MPI_TABLE_H
+
+#include "base/table.h"
+#include "hopcast/collective.h"
+
+#define HOP_MPI_TABLE_LIBRARY "library"
+
+struct hop_mpi_row_of_table {
+    unsigned collective; /* enum hop_collective_kind */
+    uint32_t ranks;
+    uint64_t from_bytes;
+    const char *remark;
+    uint32_t line;
+    const char *by; /* of HOP_MPI_TABLE_LIBRARY, "default" and the algorithms' names the same address every time */
+};
+
+extern const struct hop_table_kind hop_mpi_table_kind;
+
+/* What the head is to say here, of that MPI; i from 0, NULL past the last. */
+enum { HOP_MPI_TABLE_LINE = 320 };
+const char *hop_mpi_table_head(int i, const char *library, char line[HOP_MPI_TABLE_LINE]);
+/* Whether it says so. */
+enum hop_status hop_mpi_table_check(const struct hop_table *table, const char *library, struct hop_diag *diag);
+/* Whether anything is ours among so many ranks; and by which algorithm: NULL, the library's. */
+bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks);
+const char *hop_mpi_table_find(const struct hop_table *table, enum hop_collective_kind kind, uint32_t ranks,
+                               uint64_t bytes);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Types, operations and collectives of one MPI. */
+#include "mpi/mpi_shim.h"
+
+#include <mpi.h>
+#include <time.h>
+
+/* ---- types and operations ---- */
+
+static int64_t size_of(uintptr_t word, bool *plain)
+{
+    static __thread uintptr_t known; /* a predefined type of 0 and more bytes, which stays what it is */
+    static __thread int64_t known_size;
+    MPI_Datatype type = (MPI_Datatype)word;
+    MPI_Count size = -1, lower = 0, extent = -1;
+    int integers, addresses, types, combiner;
+    *plain = true;
+    if (word && word == known)
+        return known_size;
+    *plain = false;
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+        return -1;
+    *plain = PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+             combiner == MPI_COMBINER_NAMED && PMPI_Type_get_extent_x(type, &lower, &extent) == MPI_SUCCESS &&
+             lower == 0 && extent == size;
+    if (*plain) {
+        known = word;
+        known_size = (int64_t)size;
+    }
+    return (int64_t)size;
+}
+
+static int64_t extent_of(uintptr_t type)
+{
+    MPI_Count lower, extent;
+    return PMPI_Type_get_extent_x((MPI_Datatype)type, &lower, &extent) == MPI_SUCCESS ? (int64_t)extent : INT64_MIN;
+}
+
+static enum hop_type whole(size_t size, bool has_sign)
+{
+    return size == 1   ? (has_sign ? HOP_TYPE_I8 : HOP_TYPE_U8)
+           : size == 2 ? (has_sign ? HOP_TYPE_I16 : HOP_TYPE_U16)
+           : size == 4 ? (has_sign ? HOP_TYPE_I32 : HOP_TYPE_U32)
+           : size == 8 ? (has_sign ? HOP_TYPE_I64 : HOP_TYPE_U64)
+                       : HOP_TYPE_COUNT;
+}
+
+static enum hop_type floating(MPI_Datatype type)
+{
+    int size = 0;
+    return PMPI_Type_size(type, &size) != MPI_SUCCESS ? HOP_TYPE_COUNT
+           : size == 4                                ? HOP_TYPE_F32
+           : size == 8                                ? HOP_TYPE_F64
+                                                      : HOP_TYPE_COUNT;
+}
+
+static enum hop_type whole_in_c(MPI_Datatype type)
+{
+    static const struct {
+        MPI_Datatype type;
+        size_t size;
+        bool has_sign;
+    } types[] = {
+        {MPI_INT, sizeof(int), true},
+        {MPI_LONG, sizeof(long), true},
+        {MPI_LONG_LONG, 8, true},
+        {MPI_UNSIGNED, sizeof(unsigned), false},
+        {MPI_UNSIGNED_LONG, sizeof(long), false},
+        {MPI_UNSIGNED_LONG_LONG, 8, false},
+        {MPI_INT32_T, 4, true},
+        {MPI_INT64_T, 8, true},
+        {MPI_UINT32_T, 4, false},
+        {MPI_UINT64_T, 8, false},
+        {MPI_SHORT, sizeof(short), true},
+        {MPI_UNSIGNED_SHORT, sizeof(short), false},
+        {MPI_INT16_T, 2, true},
+        {MPI_UINT16_T, 2, false},
+        {MPI_SIGNED_CHAR, 1, true},
+        {MPI_UNSIGNED_CHAR, 1, false},
+        {MPI_INT8_T, 1, true},
+        {MPI_UINT8_T, 1, false},
+        {MPI_AINT, sizeof(MPI_Aint), true},
+        {MPI_OFFSET, sizeof(MPI_Offset), true},
+        {MPI_COUNT, sizeof(MPI_Count), true},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (types[i].type == type)
+            return whole(types[i].size, types[i].has_sign);
+    }
+    return HOP_TYPE_COUNT;
+}
+
+static enum hop_type whole_in_fortran(MPI_Datatype type)
+{
+    int size = 0;
+    bool is = type == MPI_INTEGER || type == MPI_INTEGER1 || type == MPI_INTEGER2 || type == MPI_INTEGER4 ||
+              type == MPI_INTEGER8;
+    return is && PMPI_Type_size(type, &size) == MPI_SUCCESS ? whole((size_t)size, true) : HOP_TYPE_COUNT;
+}
+
+/* MPI_BYTE and complex numbers are left out: of both, only some operations are those of their parts. */
+static bool element_of(uintptr_t word, enum hop_type *element)
+{
+    MPI_Datatype type = (MPI_Datatype)word;
+    if (type == MPI_DATATYPE_NULL)
+        return false;
+    if (type == MPI_DOUBLE)
+        *element = HOP_TYPE_F64;
+    else if (type == MPI_FLOAT)
+        *element = HOP_TYPE_F32;
+    else if (type == MPI_REAL || type == MPI_DOUBLE_PRECISION || type == MPI_REAL4 || type == MPI_REAL8)
+        *element = floating(type);
+    else
+        *element = whole_in_c(type);
+    if (*element == HOP_TYPE_COUNT)
+        *element = whole_in_fortran(type);
+    return *element != HOP_TYPE_COUNT;
+}
+
+static bool reduction_of(uintptr_t word, enum hop_reduce *reduce)
+{
+    MPI_Op op = (MPI_Op)word;
+    *reduce = op == MPI_SUM    ? HOP_REDUCE_SUM
+              : op == MPI_MAX  ? HOP_REDUCE_MAX
+              : op == MPI_MIN  ? HOP_REDUCE_MIN
+              : op == MPI_PROD ? HOP_REDUCE_PROD
+              : op == MPI_BAND ? HOP_REDUCE_AND
+              : op == MPI_BOR  ? HOP_REDUCE_OR
+              : op == MPI_BXOR ? HOP_REDUCE_XOR
+                               : HOP_REDUCE_COUNT;
+    return *reduce != HOP_REDUCE_COUNT;
+}
+
+/* ---- packing ---- */
+
+enum { SOME = 1 << 30 }; /* bytes at most, which an int holds */
+
+static int pack(const void *from, int64_t count, uintptr_t type, void *to, size_t bytes, uintptr_t comm)
+{
+    int position = 0;
+    return bytes > SOME || count > SOME
+               ? MPI_ERR_COUNT
+               : PMPI_Pack(from, (int)count, (MPI_Datatype)type, to, (int)bytes, &position, (MPI_Comm)comm);
+}
+
+static int unpack(const void *from, size_t bytes, void *to, int64_t count, uintptr_t type, uintptr_t comm)
+{
+    int position = 0;
+    return bytes > SOME || count > SOME
+               ? MPI_ERR_COUNT
+               : PMPI_Unpack(from, (int)bytes, &position, to, (int)count, (MPI_Datatype)type, (MPI_Comm)comm);
+}
+
+/* A standard that says not what packed bytes are; every second of four ints. */
+static bool packs_bytes(void)
+{
+    static const int from[4] = {1, 2, 3, 4};
+    int to[2] = {0}, size = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    bool fine = PMPI_Type_vector(2, 1, 2, MPI_INT, &type) == MPI_SUCCESS && PMPI_Type_commit(&type) == MPI_SUCCESS;
+    fine = fine && PMPI_Pack_size(1, type, MPI_COMM_SELF, &size) == MPI_SUCCESS && size >= (int)sizeof to &&
+           pack(from, 1, (uintptr_t)type, to, sizeof to, (uintptr_t)MPI_COMM_SELF) == MPI_SUCCESS && to[0] == 1 &&
+           to[1] == 3;
+    if (type != MPI_DATATYPE_NULL)
+        (void)PMPI_Type_free(&type);
+    return fine;
+}
+
+/* ---- collectives of the MPI ---- */
+
+static int fold(const void *more, void *sum, int64_t count, uintptr_t type, uintptr_t op)
+{
+    return PMPI_Reduce_local(more, sum, (int)count, (MPI_Datatype)type, (MPI_Op)op);
+}
+
+static int alltoallv(const void *in, const int *in_bytes, const int *in_at, void *out, const int *out_bytes,
+                     const int *out_at, uintptr_t comm)
+{
+    return PMPI_Alltoallv(in, in_bytes, in_at, MPI_BYTE, out, out_bytes, out_at, MPI_BYTE, (MPI_Comm)comm);
+}
+
+static int allgatherv(const void *in, int in_bytes, void *out, const int *out_bytes, const int *out_at, uintptr_t comm)
+{
+    return PMPI_Allgatherv(in, in_bytes, MPI_BYTE, out, out_bytes, out_at, MPI_BYTE, (MPI_Comm)comm);
+}
+
+static int gatherv(const void *in, int in_bytes, void *out, const int *out_bytes, const int *out_at, int root,
+                   uintptr_t comm)
+{
+    return PMPI_Gatherv(in, in_bytes, MPI_BYTE, out, out_bytes, out_at, MPI_BYTE, root, (MPI_Comm)comm);
+}
+
+static uintptr_t split(uintptr_t comm, bool in, int order)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    (void)PMPI_Comm_split((MPI_Comm)comm, in ? 0 : MPI_UNDEFINED, order, &made);
+    return (uintptr_t)made;
+}
+
+static void free_comm(uintptr_t word)
+{
+    MPI_Comm comm = (MPI_Comm)word;
+    (void)PMPI_Comm_free(&comm);
+}
+
+static int perform(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t word)
+{
+    MPI_Comm comm = (MPI_Comm)word;
+    int ranks = 1, all = (int)bytes, floats = (int)(bytes / sizeof(float));
+    (void)PMPI_Comm_size(comm, &ranks);
+    int part = all / ranks;
+    switch (kind) {
+    case HOP_COLLECTIVE_ALLREDUCE:
+        return PMPI_Allreduce(in, out, floats, MPI_FLOAT, MPI_SUM, comm);
+    case HOP_COLLECTIVE_REDUCE:
+        return PMPI_Reduce(in, out, floats, MPI_FLOAT, MPI_SUM, root, comm);
+    case HOP_COLLECTIVE_REDUCE_SCATTER:
+        return PMPI_Reduce_scatter_block(in, out, floats / ranks, MPI_FLOAT, MPI_SUM, comm);
+    case HOP_COLLECTIVE_BROADCAST:
+        return PMPI_Bcast(out, all, MPI_BYTE, root, comm);
+    case HOP_COLLECTIVE_ALLGATHER:
+        return PMPI_Allgather(in, all, MPI_BYTE, out, all, MPI_BYTE, comm);
+    case HOP_COLLECTIVE_ALLTOALL:
+        return PMPI_Alltoall(in, part, MPI_BYTE, out, part, MPI_BYTE, comm);
+    case HOP_COLLECTIVE_GATHER:
+        return PMPI_Gather(in, all, MPI_BYTE, out, all, MPI_BYTE, root, comm);
+    case HOP_COLLECTIVE_SCATTER:
+        return PMPI_Scatter(in, part, MPI_BYTE, out, part, MPI_BYTE, root, comm);
+    default:
+        return PMPI_Barrier(comm);
+    }
+}
+
+static double mean(double own, uintptr_t word)
+{
+    MPI_Comm comm = (MPI_Comm)word;
+    double sum = own;
+    int ranks = 1;
+    (void)PMPI_Comm_size(comm, &ranks);
+    (void)PMPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+    return sum / ranks;
+}
+
+static void wait_asleep(uintptr_t comm)
+{
+    MPI_Request request;
+    int done = 0;
+    if (PMPI_Ibarrier((MPI_Comm)comm, &request) != MPI_SUCCESS)
+        return;
+    while (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+        (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+const struct hop_mpi_shim_collectives hop_mpi_shim_collectives = {
+    .size = size_of,
+    .extent = extent_of,
+    .element = element_of,
+    .reduction = reduction_of,
+    .pack = pack,
+    .unpack = unpack,
+    .packs_bytes = packs_bytes,
+    .fold = fold,
+    .alltoallv = alltoallv,
+    .allgatherv = allgatherv,
+    .gatherv = gatherv,
+    .split = split,
+    .free = free_comm,
+    .perform = perform,
+    .mean = mean,
+    .wait_asleep = wait_asleep,
+};

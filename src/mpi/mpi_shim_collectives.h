@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the engine asks of an MPI to do its collectives: what types and operations are, packing, and the MPI's own
+ * collectives to measure beside. Compiled once against each MPI, with mpi_shim.c. */
+#ifndef HOP_MPI_SHIM_COLLECTIVES_H
+#define HOP_MPI_SHIM_COLLECTIVES_H
+
+#include "hopcast/collective.h"
+
+struct hop_mpi_shim_collectives {
+    /* Bytes of an item, negative: not known; *plain: items of the type lie side by side as their bytes do, which is so
+     * of predefined ones. */
+    int64_t (*size)(uintptr_t type, bool *plain);
+    int64_t (*extent)(uintptr_t type); /* between items; INT64_MIN: not known */
+    /* What a type, an operation is in a schedule's reductions; false: it is none of these. */
+    bool (*element)(uintptr_t type, enum hop_type *element);
+    bool (*reduction)(uintptr_t op, enum hop_reduce *reduce);
+    /* Items as the bytes of their types in order; 0 or an error. */
+    int (*pack)(const void *from, int64_t count, uintptr_t type, void *to, size_t bytes, uintptr_t comm);
+    int (*unpack)(const void *from, size_t bytes, void *to, int64_t count, uintptr_t type, uintptr_t comm);
+    bool (*packs_bytes)(void); /* whether this MPI does so */
+    /* Folds `bytes` bytes: sum = more op sum. */
+    int (*fold)(const void *more, void *sum, int64_t count, uintptr_t type, uintptr_t op);
+    int (*alltoallv)(const void *in, const int *in_bytes, const int *in_at, void *out, const int *out_bytes,
+                     const int *out_at, uintptr_t comm);
+    int (*allgatherv)(const void *in, int in_bytes, void *out, const int *out_bytes, const int *out_at, uintptr_t comm);
+    int (*gatherv)(const void *in, int in_bytes, void *out, const int *out_bytes, const int *out_at, int root,
+                   uintptr_t comm);
+    /* The ranks of a communicator that say so, in its order, as another one; nothing to the others. */
+    uintptr_t (*split)(uintptr_t comm, bool in, int order);
+    void (*free)(uintptr_t comm);
+    /* The MPI's own, of bytes, in a reduction a sum of f32; `bytes` as in struct hop_collective_options. */
+    int (*perform)(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t comm);
+    double (*mean)(double own, uintptr_t comm); /* of all its ranks, on each */
+    void (*wait_asleep)(uintptr_t comm);        /* for all of its ranks, without a processor */
+};
+
+extern const struct hop_mpi_shim_collectives hop_mpi_shim_collectives;
+
+#endif

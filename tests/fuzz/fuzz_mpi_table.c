@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as a table of an MPI's collectives: refused with a diagnostic, or read; then what is written reads back
+ * to the same text, a row says the library or an algorithm that there is, and the head fits this machine or says why
+ * not. */
+#include "fuzz.h"
+
+#include "mpi/engine/mpi_table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hop_table table = {.kind = &hop_mpi_table_kind}, same = table;
+    struct hop_diag diag;
+    if (hop_table_parse(&table, "input", (const char *)data, size, &diag) != HOP_OK) {
+        MUST(diag.what[0] && diag.place[0]);
+        return 0;
+    }
+    char *text = hop_table_to_text(&table), *again = NULL;
+    MUST(text);
+    MUST(hop_table_parse(&same, "again", text, strlen(text), &diag) == HOP_OK);
+    again = hop_table_to_text(&same);
+    MUST(again && strcmp(text, again) == 0);
+    const char *by = hop_mpi_table_find(&table, HOP_COLLECTIVE_ALLREDUCE, 2, size);
+    MUST(!by || (strcmp(by, HOP_MPI_TABLE_LIBRARY) != 0 && hop_mpi_table_has(&table, 2)));
+    MUST(hop_mpi_table_check(&table, "an MPI", &diag) == HOP_OK || diag.what[0]);
+    hop_table_finish(&same);
+    hop_table_finish(&table);
+    free(text);
+    free(again);
+    return 0;
+}

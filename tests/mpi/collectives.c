@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives whose results are known: collectives MODE. Every rank puts in numbers that depend on its rank and on
+ * the place alone, and computes by itself what has to come out; exit status 1 where something else did.
+ *
+ * Modes: all (all full: every type with every operation), threads, device, order (prints the bits of sums), die.
+ */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 1 << 17 };
+
+static int world_rank, world_ranks, failures;
+static bool full;
+
+static void check(bool holds, const char *what, long a, long b)
+{
+    if (!holds && ++failures <= 5)
+        (void)fprintf(stderr, "rank %d: %s, %ld, %ld\n", world_rank, what, a, b);
+}
+
+/* ---- elements ---- */
+
+/* Of a type: reads, writes and combines as a long does, which all of them hold the numbers of. */
+struct element {
+    const char *name;
+    MPI_Datatype type;
+    int size;
+    char kind; /* i: signed, u, f */
+};
+
+static long get(const struct element *e, const char *at)
+{
+    long value = 0;
+    if (e->kind == 'f') {
+        double d;
+        float f;
+        memcpy(&d, at, e->size == 8 ? 8 : 0);
+        memcpy(&f, at, e->size == 4 ? 4 : 0);
+        return e->size == 8 ? (long)d : (long)f;
+    }
+    memcpy(&value, at, (size_t)e->size);
+    if (e->kind == 'i' && e->size < 8 && value >> (8 * e->size - 1) & 1)
+        value -= 1L << (8 * e->size);
+    return value;
+}
+
+static void put(const struct element *e, char *at, long value)
+{
+    double d = (double)value;
+    float f = (float)value;
+    if (e->kind == 'f')
+        memcpy(at, e->size == 8 ? (void *)&d : (void *)&f, (size_t)e->size);
+    else
+        memcpy(at, &value, (size_t)e->size);
+}
+
+static long input(int rank, long i)
+{
+    return (rank * 7 + i * 3) % 11 + 1;
+}
+
+static long combine(MPI_Op op, long a, long b)
+{
+    return op == MPI_SUM    ? a + b
+           : op == MPI_PROD ? a * b
+           : op == MPI_MAX  ? (a > b ? a : b)
+           : op == MPI_MIN  ? (a < b ? a : b)
+           : op == MPI_BAND ? (a & b)
+           : op == MPI_BOR  ? (a | b)
+           : op == MPI_BXOR ? (a ^ b)
+           : op == MPI_LAND ? (a && b)
+                            : 0;
+}
+
+/* What the reduction of all inputs is at a place, cut to the type. */
+static long reduced(const struct element *e, MPI_Op op, int ranks, long i)
+{
+    char cut[8] = {0};
+    long all = input(0, i);
+    for (int r = 1; r < ranks; r++)
+        all = combine(op, all, input(r, i));
+    put(e, cut, all);
+    return get(e, cut);
+}
+
+static char *in, *out;
+
+static void fill(const struct element *e, char *at, int rank, long first, long count)
+{
+    for (long i = 0; i < count; i++)
+        put(e, at + i * e->size, input(rank, first + i));
+}
+
+/* ---- reductions ---- */
+
+static void see_reduced(const struct element *e, MPI_Op op, int ranks, long first, long count, const char *what)
+{
+    for (long i = 0; i < count; i++)
+        check(get(e, out + i * e->size) == reduced(e, op, ranks, first + i), what, count, i);
+}
+
+static void reductions(MPI_Comm comm, const struct element *e, MPI_Op op, int count, bool in_place)
+{
+    int rank, ranks, counts[64];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    int each = count / ranks, root = in_place ? 0 : count % ranks; /* else MPICH 4.0.2 crashes */
+    void *from = in_place ? MPI_IN_PLACE : in;
+    fill(e, in, rank, 0, count);
+    memcpy(out, in, (size_t)count * (size_t)e->size);
+    MPI_Allreduce(from, out, count, e->type, op, comm);
+    see_reduced(e, op, ranks, 0, count, "allreduce");
+    memcpy(out, in, (size_t)count * (size_t)e->size);
+    MPI_Reduce(in_place && rank == root ? MPI_IN_PLACE : in, out, count, e->type, op, root, comm);
+    if (rank == root)
+        see_reduced(e, op, ranks, 0, count, "reduce");
+    memcpy(out, in, (size_t)count * (size_t)e->size);
+    MPI_Reduce_scatter_block(from, out, each, e->type, op, comm);
+    see_reduced(e, op, ranks, (long)rank * each, each, "reduce_scatter_block");
+    for (int r = 0; r < ranks; r++)
+        counts[r] = each;
+    memcpy(out, in, (size_t)count * (size_t)e->size);
+    MPI_Reduce_scatter(from, out, counts, e->type, op, comm);
+    see_reduced(e, op, ranks, (long)rank * each, each, "reduce_scatter");
+    if (each > 0) { /* parts that differ */
+        counts[0]++;
+        counts[ranks - 1]--;
+        memcpy(out, in, (size_t)count * (size_t)e->size);
+        MPI_Reduce_scatter(from, out, counts, e->type, op, comm);
+        see_reduced(e, op, ranks, (long)rank * each + (rank > 0), counts[rank], "reduce_scatter of parts that differ");
+    }
+}
+
+/* ---- moving ---- */
+
+/* Each rank says the same bytes by a type of its own: ints, four at once, or with holes between them. */
+struct view {
+    MPI_Datatype type;
+    int count;     /* of the type, of so many ints */
+    int step, per; /* ints from one to the next; in an item */
+};
+static MPI_Datatype fours, spread;
+
+static struct view view_of(int rank, int ints)
+{
+    if (rank % 3 == 1 && ints % 4 == 0)
+        return (struct view){fours, ints / 4, 1, 4};
+    if (rank % 3 == 2)
+        return (struct view){spread, ints, 2, 1};
+    return (struct view){MPI_INT, ints, 1, 1};
+}
+
+static void write_view(struct view view, char *at, int rank, long first, long ints)
+{
+    int *to = (int *)(void *)at;
+    for (long i = 0; i < ints; i++)
+        to[i * view.step] = (int)input(rank, first + i);
+}
+
+static void see_view(struct view view, const char *at, int rank, long first, long ints, const char *what)
+{
+    const int *from = (const int *)(const void *)at;
+    for (long i = 0; i < ints; i++)
+        check(from[i * view.step] == input(rank, first + i), what, ints, i);
+}
+
+static char *part(struct view view, char *at, long i, int ints)
+{
+    return at + i * ints * view.step * (long)sizeof(int);
+}
+
+static void moves(MPI_Comm comm, int ints, bool mixed, bool in_place)
+{
+    int rank, ranks, counts[64], places[64];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    int root = ints % ranks;
+    struct view view = view_of(mixed ? rank : 0, ints);
+    write_view(view, in, rank, 0, ints);
+    if (rank == root)
+        memcpy(out, in, (size_t)ints * 8);
+    MPI_Bcast(out, view.count, view.type, root, comm);
+    see_view(view, out, root, 0, ints, "bcast");
+    write_view(view, part(view, out, rank, ints), rank, 0, ints);
+    bool rooted = in_place && rank == root;
+    MPI_Gather(rooted ? MPI_IN_PLACE : in, view.count, view.type, out, view.count, view.type, root, comm);
+    for (int r = 0; r < ranks && rank == root; r++)
+        see_view(view, part(view, out, r, ints), r, 0, ints, "gather");
+    memset(out, 0, (size_t)ints * 8 * (size_t)ranks);
+    write_view(view, part(view, out, rank, ints), rank, 0, ints);
+    MPI_Allgather(in_place ? MPI_IN_PLACE : in, view.count, view.type, out, view.count, view.type, comm);
+    for (int r = 0; r < ranks; r++)
+        see_view(view, part(view, out, r, ints), r, 0, ints, "allgather");
+    for (int r = 0; r < ranks; r++) {
+        counts[r] = view.count;
+        places[r] = (ranks - 1 - r) * view.count; /* the other way round */
+    }
+    memset(out, 0, (size_t)ints * 8 * (size_t)ranks);
+    write_view(view, part(view, out, ranks - 1 - rank, ints), rank, 0, ints);
+    MPI_Allgatherv(in_place ? MPI_IN_PLACE : in, view.count, view.type, out, counts, places, view.type, comm);
+    for (int r = 0; r < ranks; r++)
+        see_view(view, part(view, out, ranks - 1 - r, ints), r, 0, ints, "allgatherv");
+    for (int r = 0; r < ranks; r++)
+        write_view(view, part(view, in, r, ints), rank, (long)r * ints, ints);
+    memcpy(out, in, (size_t)ints * 8 * (size_t)ranks);
+    MPI_Alltoall(in_place ? MPI_IN_PLACE : in, view.count, view.type, out, view.count, view.type, comm);
+    for (int r = 0; r < ranks; r++)
+        see_view(view, part(view, out, r, ints), r, (long)rank * ints, ints, "alltoall");
+    MPI_Scatter(in, view.count, view.type, rooted ? MPI_IN_PLACE : out, view.count, view.type, root, comm);
+    see_view(view, rooted ? part(view, in, rank, ints) : out, root, (long)rank * ints, ints, "scatter");
+    MPI_Barrier(comm);
+}
+
+/* What is the library's affair, between calls that are not. */
+static void others(MPI_Comm comm)
+{
+    int rank, ranks, sum = 0, after = 0;
+    struct {
+        double value;
+        int at;
+    } mine, most;
+    MPI_Request request;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    mine.value = -(rank % 2);
+    mine.at = rank;
+    MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
+    check(most.at == 0 && most.value == 0, "maxloc", most.at, (long)most.value);
+    MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Allreduce(&rank, &after, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(sum == ranks * (ranks - 1) / 2 && after == sum, "iallreduce beside allreduce", sum, after);
+    MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm);
+    MPI_Bcast(NULL, 0, MPI_INT, 0, comm);
+}
+
+static void on(MPI_Comm comm)
+{
+    static const int counts[] = {1, 3, 8, 64, 1000, 5000, 32768};
+    const struct element kinds[] = {
+        {"double", MPI_DOUBLE, 8, 'f'},
+        {"float", MPI_FLOAT, 4, 'f'},
+        {"int", MPI_INT, 4, 'i'},
+        {"long", MPI_LONG, 8, 'i'},
+        {"short", MPI_SHORT, 2, 'i'},
+        {"signed char", MPI_SIGNED_CHAR, 1, 'i'},
+        {"unsigned", MPI_UNSIGNED, 4, 'u'},
+        {"unsigned long", MPI_UNSIGNED_LONG, 8, 'u'},
+        {"unsigned short", MPI_UNSIGNED_SHORT, 2, 'u'},
+        {"unsigned char", MPI_UNSIGNED_CHAR, 1, 'u'},
+        {"int64_t", MPI_INT64_T, 8, 'i'},
+        {"uint32_t", MPI_UINT32_T, 4, 'u'},
+    };
+    const MPI_Op ops[] = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_PROD, MPI_LAND};
+    int types = (int)(sizeof kinds / sizeof *kinds), sizes = (int)(sizeof counts / sizeof *counts), turn = 0;
+    for (int c = 0; c < sizes; c++) {
+        for (int t = 0; t < types; t++) {
+            for (int o = 0; o < 8; o++) {
+                bool bits = o >= 3 && o != 6;
+                if ((bits && kinds[t].kind == 'f') || (!full && (t * 8 + o + c) % 13 != 0))
+                    continue;
+                reductions(comm, &kinds[t], ops[o], counts[c], turn++ % 2);
+            }
+        }
+        for (int way = 0; way < 4; way++)
+            moves(comm, counts[c] < 20000 ? counts[c] : 20000, way % 2, way / 2);
+    }
+    others(comm);
+}
+
+static void all(void)
+{
+    MPI_Comm made;
+    int color = world_rank % 2;
+    on(MPI_COMM_WORLD);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &made); /* the other way round */
+    on(made);
+    MPI_Comm_free(&made);
+    MPI_Comm_split(MPI_COMM_WORLD, color ? MPI_UNDEFINED : color, world_rank, &made);
+    if (made != MPI_COMM_NULL) {
+        on(made);
+        MPI_Comm_free(&made);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank == 0, world_rank, &made); /* one alone */
+    others(made);
+    MPI_Comm_free(&made);
+    on(MPI_COMM_SELF);
+}
+
+/* ---- what else has to get on ---- */
+
+/* Rank 0 has a message under way that is far too long for any buffer, and rank 1 takes it before it comes. */
+static void progress(void)
+{
+    enum { LONG = 16 << 20 };
+    char *message = malloc(LONG);
+    long one = 1, sum = 0, *exposed;
+    MPI_Request request;
+    MPI_Win window;
+    memset(message, world_rank, LONG);
+    for (int turn = 0; turn < 2; turn++) {
+        if (world_rank == 0)
+            MPI_Isend(message, LONG, MPI_CHAR, 1, 5, MPI_COMM_WORLD, &request);
+        if (world_rank == 1)
+            MPI_Recv(message, LONG, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+        if (world_rank == 0)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check(sum == world_ranks && (world_rank != 1 || message[LONG - 1] == 0), "isend, then allreduce", sum, turn);
+    }
+    MPI_Win_allocate(sizeof *exposed, sizeof *exposed, MPI_INFO_NULL, MPI_COMM_WORLD, &exposed, &window);
+    *exposed = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world_rank == 1) { /* the target is in a collective meanwhile */
+        for (int i = 0; i < 20; i++) {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+            MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, window);
+            MPI_Win_unlock(0, window);
+        }
+    }
+    MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window);
+    check(world_rank != 0 || *exposed == 20, "accumulate into one that waits", *exposed, 20);
+    MPI_Win_unlock(world_rank, window);
+    MPI_Win_free(&window);
+    free(message);
+}
+
+enum { THREADS = 3, ROUNDS = 60 };
+static MPI_Comm of_thread[THREADS];
+
+/* Collectives on a communicator of its own, and messages between ranks beside them. */
+static void *thread(void *number)
+{
+    int t = *(int *)number, next = (world_rank + 1) % world_ranks,
+        before = (world_rank + world_ranks - 1) % world_ranks;
+    for (int i = 0; i < ROUNDS; i++) {
+        long mine[100], sum[100], got = -1, sent = world_rank * 1000L + i;
+        for (int k = 0; k < 100; k++)
+            mine[k] = world_rank + k + t;
+        if (t == 0)
+            MPI_Sendrecv(&sent, 1, MPI_LONG, next, i, &got, 1, MPI_LONG, before, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        check(t != 0 || got == before * 1000L + i, "message beside collectives", got, i);
+        MPI_Allreduce(mine, sum, 1 + i % 100, MPI_LONG, MPI_SUM, of_thread[t]);
+        check(sum[0] == world_ranks * (world_ranks - 1) / 2 + (long)t * world_ranks, "allreduce of a thread", sum[0],
+              i);
+        MPI_Bcast(mine, 100, MPI_LONG, i % world_ranks, of_thread[t]);
+        check(mine[99] == i % world_ranks + 99 + t, "bcast of a thread", mine[99], i);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t made[THREADS];
+    int numbers[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[t]);
+    for (int t = 0; t < THREADS; t++) {
+        numbers[t] = t;
+        (void)pthread_create(&made[t], NULL, thread, &numbers[t]);
+    }
+    for (int t = 0; t < THREADS; t++)
+        (void)pthread_join(made[t], NULL);
+    for (int t = 0; t < THREADS; t++)
+        MPI_Comm_free(&of_thread[t]);
+}
+
+/* ---- memory of a device on every second rank ---- */
+
+static void *driver;
+static void *call(const char *name)
+{
+    void *found = dlsym(driver, name);
+    if (!found)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    return found;
+}
+
+static void device(void)
+{
+    typedef unsigned long long address;
+    enum { COUNT = 3000 };
+    static int host[COUNT], back[COUNT];
+    address from = (uintptr_t)host, to = (uintptr_t)back;
+    void *context = NULL, *stream = NULL;
+    const char *named = getenv("HOPCAST_CUDA_LIBRARY");
+    bool on_device = world_rank % 2 == 1;
+    for (int i = 0; i < COUNT; i++)
+        host[i] = (int)input(world_rank, i);
+    if (on_device) {
+        driver = dlopen(named ? named : "libcuda.so.1", RTLD_NOW);
+        if (!driver || ((int (*)(unsigned))call("cuInit"))(0) != 0 ||
+            ((int (*)(void **, int))call("cuDevicePrimaryCtxRetain"))(&context, 0) != 0 ||
+            ((int (*)(void *))call("cuCtxPushCurrent_v2"))(context) != 0 ||
+            ((int (*)(address *, size_t))call("cuMemAlloc_v2"))(&from, sizeof host) != 0 ||
+            ((int (*)(address *, size_t))call("cuMemAlloc_v2"))(&to, sizeof host) != 0 ||
+            ((int (*)(void **, unsigned))call("cuStreamCreate"))(&stream, 1) != 0)
+            MPI_Abort(MPI_COMM_WORLD, 5);
+        ((int (*)(address, address, size_t, void *))call("cuMemcpyAsync"))(from, (uintptr_t)host, sizeof host, stream);
+        ((int (*)(void *))call("cuStreamSynchronize"))(stream);
+    }
+    MPI_Allreduce((void *)(uintptr_t)from, (void *)(uintptr_t)to, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (on_device) {
+        ((int (*)(address, address, size_t, void *))call("cuMemcpyAsync"))((uintptr_t)back, to, sizeof back, stream);
+        ((int (*)(void *))call("cuStreamSynchronize"))(stream);
+    }
+    const struct element ints = {"int", MPI_INT, 4, 'i'};
+    for (int i = 0; i < COUNT; i++)
+        check(back[i] == reduced(&ints, MPI_SUM, world_ranks, i), "host beside device", i, back[i]);
+}
+
+/* ---- bits ---- */
+
+/* A sum that depends on its order, as a number of its bits; long double, too, which no schedule adds up. */
+static void order(void)
+{
+    enum { COUNT = 1000 };
+    static double mine[COUNT], sum[COUNT];
+    static long double wide[COUNT], wide_sum[COUNT];
+    uint64_t hash = 0, bits;
+    for (int i = 0; i < COUNT; i++) {
+        mine[i] = (world_rank % 2 ? -1 : 1) * 1e10 / (3 + i + world_rank * 7) + 1.0 / (7 + world_rank);
+        wide[i] = mine[i];
+    }
+    for (int count = 1; count <= COUNT; count *= 10) {
+        MPI_Allreduce(mine, sum, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(wide, wide_sum, count, MPI_LONG_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < count; i++) {
+            double folded = 0, theirs;
+            long double wide_folded = 0;
+            for (int r = 0; r < world_ranks; r++) {
+                theirs = (r % 2 ? -1 : 1) * 1e10 / (3 + i + r * 7) + 1.0 / (7 + r);
+                folded = r == 0 ? theirs : folded + theirs;
+                wide_folded = r == 0 ? (long double)theirs : wide_folded + (long double)theirs;
+            }
+            memcpy(&bits, &sum[i], sizeof bits);
+            hash = hash * 31 + bits;
+            check(getenv("HOPCAST_MPI_REPRODUCIBLE") == NULL || (folded == sum[i] && wide_folded == wide_sum[i]),
+                  "sum in the order of ranks", count, i);
+        }
+        MPI_Reduce(mine, sum, count, MPI_DOUBLE, MPI_SUM, 1, MPI_COMM_WORLD);
+        memcpy(&bits, &sum[count - 1], sizeof bits);
+        hash = world_rank == 1 ? hash * 31 + bits : hash;
+    }
+    if (world_rank == 1)
+        (void)printf("%016llx\n", (unsigned long long)hash);
+}
+
+/* ---- ends ---- */
+
+static void die(void)
+{
+    double one = 1, sum;
+    for (int i = 0;; i++) {
+        if (i == 50 && world_rank == 1)
+            (void)raise(SIGKILL);
+        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+}
+
+/* Communicators that come and go, and more shapes than are kept. */
+static void many(void)
+{
+    for (int i = 0; i < 40; i++) {
+        MPI_Comm made;
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+        reductions(made, &(struct element){"int", MPI_INT, 4, 'i'}, MPI_SUM, 10 + i, i % 2);
+        MPI_Comm_free(&made);
+    }
+    for (int i = 1; i < 200; i++)
+        reductions(MPI_COMM_WORLD, &(struct element){"double", MPI_DOUBLE, 8, 'f'}, MPI_SUM, i * 5, i % 2);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "all";
+    int provided;
+    full = argc > 2 && strcmp(argv[2], "full") == 0;
+    MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_ranks);
+    in = calloc(MOST, 16);
+    out = calloc(MOST, 16);
+    MPI_Type_contiguous(4, MPI_INT, &fours);
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
+    MPI_Type_commit(&fours);
+    MPI_Type_commit(&spread);
+    if (strcmp(mode, "all") == 0) {
+        all();
+        progress();
+        many();
+    } else if (strcmp(mode, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) {
+        threads();
+    } else if (strcmp(mode, "device") == 0) {
+        device();
+    } else if (strcmp(mode, "order") == 0) {
+        order();
+    } else if (strcmp(mode, "die") == 0) {
+        die();
+    }
+    int worst = failures;
+    MPI_Reduce(&failures, &worst, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Type_free(&fours);
+    MPI_Type_free(&spread);
+    free(in);
+    free(out);
+    MPI_Finalize();
+    return failures > 0 || worst > 0;
+}

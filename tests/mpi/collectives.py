@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collectives done by hopcast under an MPI program: collectives.py openmpi|mpich BUILD PROGRAM [PART...]
+
+The program computes what has to come out; it has to be the same with and without. Each start is dear, so that one run holds all
+kinds, types, operations, roots and communicators; with HOPCAST_SOAK=1 every type with every operation, and more ranks."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+mpi, build, program = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
+launcher, library, soak = "mpirun." + mpi, os.path.join(build, "libhopcast_mpi.so"), bool(os.environ.get("HOPCAST_SOAK"))
+work, failures = tempfile.mkdtemp(), 0
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
+                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C",
+                  HOPCAST_MPI_TRAFFIC="none", HOPCAST_VERBOSE="1")
+os.environ.pop("HOPCAST_MPI_PATH", None)
+
+
+def check(holds, what):
+    global failures
+    if not holds:
+        failures += 1
+        print("FAIL", what, flush=True)
+    return holds
+
+
+def run(*mode, ranks=2, preload=library, **environment):
+    return subprocess.run([launcher, "-n", str(ranks), program, *mode], capture_output=True, text=True, timeout=600, cwd=work,
+                          env={**os.environ, "LD_PRELOAD": preload, **environment})
+
+
+def ours(done):
+    """How many collectives of rank 0 hopcast did."""
+    told = re.search(r"hopcast did (\d+) collectives", done.stderr)
+    return int(told[1]) if told else 0
+
+
+def same_results():
+    for ranks in (2, 3, 4) if soak and mpi == "openmpi" else (2, 3) if soak else (2,):
+        done = run("all", *(["full"] if soak else []), ranks=ranks, HOPCAST_MPI_COLLECTIVES="all")
+        check(done.returncode == 0 and ours(done) > 1000, f"all of {ranks} ranks: {done.stderr[:1000]}")
+        if soak:
+            done = run("all", "full", ranks=ranks, preload="")
+            check(done.returncode == 0, f"the library's own, {ranks} ranks: {done.stderr[:1000]}")
+
+
+def threads():
+    if soak:
+        done = run("threads", ranks=3, HOPCAST_MPI_COLLECTIVES="all")
+        check(done.returncode == 0 and ours(done) > 100, f"threads: {done.stderr[:1000]}")
+
+
+def device():
+    if not soak:
+        return
+    driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
+    done = run("device", HOPCAST_MPI_COLLECTIVES="all", HOPCAST_CUDA_LIBRARY=driver)
+    check(done.returncode == 0 and ours(done) > 0, f"host beside device: {done.stderr[:1000]}")
+
+
+def order():
+    """The same bits by schedules and by the library's messages, since the program compares with the sum in order of ranks."""
+    for how in ("all", "") if soak else ("all",):
+        done = run("order", ranks=3, HOPCAST_MPI_COLLECTIVES=how, HOPCAST_MPI_REPRODUCIBLE="1")
+        check(done.returncode == 0 and ours(done) >= 12, f"in order, '{how}': {done.stderr[:1000]}")
+
+
+def a_rank_is_killed():
+    done = run("die", ranks=3, HOPCAST_MPI_COLLECTIVES="all")
+    check(done.returncode != 0, "a killed rank ends the job")
+    if mpi == "openmpi":  # MPICH's launcher ends all at once
+        check("allreduce on a communicator of 3 ranks: rank 1 died" in done.stderr, f"and it is said: {done.stderr[:1500]}")
+
+
+def tables():
+    """Of another machine, of nothing, and of none: the library does it all, and the program runs."""
+    cases = {"foreign": ("# machine: a toaster, 1 processors\n# mpi: x\n# hopcast: 1\nallreduce 2 0B default\n", "it is for machine: a toaster"),
+             "broken": ("# machine: x\nallreduce 2 0B default\nallreduce two 0B ring\n", "broken:3:"),
+             "wrong": ("allreduce 2 0B sideways\n", "wrong:1:"),
+             "empty": ("", "does not say for which"), "missing": (None, "missing")}
+    for name, (text, says) in cases.items():
+        if name != "foreign" and not soak:
+            continue
+        if text is not None:
+            with open(os.path.join(work, name), "w") as file:
+                file.write(text)
+        done = run("order", HOPCAST_MPI_COLLECTIVES=os.path.join(work, name))
+        check(done.returncode == 0 and says in done.stderr and "the library does all" in done.stderr and ours(done) == 0,
+              f"table {name}: {done.stderr[:1000]}")
+
+
+PARTS = [same_results, threads, device, order, a_rank_is_killed, tables]
+
+
+def main():
+    if not shutil.which(launcher) or not os.path.exists(program):
+        print(f"skip: no {launcher}, or nothing for it")
+        return 77
+    try:
+        for part in PARTS:
+            if len(sys.argv) == 4 or part.__name__ in sys.argv[4:]:
+                part()
+                print(part.__name__, flush=True)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
