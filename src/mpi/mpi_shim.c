@@ -353,12 +353,28 @@ static bool make_apart(uintptr_t comm)
                 : PMPI_Comm_dup(first, &apart) == MPI_SUCCESS;
 }
 
+/* Known from the beginning: a program may part from its parent. */
+static bool spawned;
+
+static bool is_spawned(void)
+{
+    return spawned;
+}
+
+static bool find_parent(void)
+{
+    MPI_Comm parent = MPI_COMM_NULL;
+    bool fine = first != MPI_COMM_WORLD || PMPI_Comm_get_parent(&parent) == MPI_SUCCESS;
+    spawned = parent != MPI_COMM_NULL;
+    return fine;
+}
+
 static bool begin(uintptr_t comm, int *rank, int *size)
 {
     first = comm ? (MPI_Comm)comm : MPI_COMM_WORLD;
     return PMPI_Comm_rank(first, rank) == MPI_SUCCESS && PMPI_Comm_size(first, size) == MPI_SUCCESS &&
-           all_are_here(*rank, *size) && make_apart(comm) && PMPI_Comm_rank(apart, rank) == MPI_SUCCESS &&
-           PMPI_Comm_group(apart, &everyone) == MPI_SUCCESS &&
+           all_are_here(*rank, *size) && find_parent() && make_apart(comm) &&
+           PMPI_Comm_rank(apart, rank) == MPI_SUCCESS && PMPI_Comm_group(apart, &everyone) == MPI_SUCCESS &&
            PMPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN) == MPI_SUCCESS &&
            PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_of_comm, &comm_key, NULL) == MPI_SUCCESS &&
            PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, drop_of_window, &window_key, NULL) == MPI_SUCCESS &&
@@ -447,12 +463,6 @@ static int machine(void)
         lowest = -1;
     (void)PMPI_Comm_free(&here);
     return lowest;
-}
-
-static bool is_spawned(void)
-{
-    MPI_Comm parent = MPI_COMM_NULL;
-    return first == MPI_COMM_WORLD && PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
 }
 
 static int comm_broadcast(uintptr_t comm, void *bytes, size_t size)

@@ -265,16 +265,21 @@ static void write_file(struct file *file, const char *path)
     hop_buffer_finish(&out);
 }
 
-static const char *file_name(void)
+/* A job that another one started has a name of its own. */
+static const char *file_name(const struct hop_mpi_run *run)
 {
-    const char *name = getenv("HOPCAST_MPI_TRAFFIC");
-    return name && name[0] ? name : "hopcast-traffic.json";
+    static char path[3900];
+    const char *own = getenv("HOPCAST_MPI_TRAFFIC"), *name = own && own[0] ? own : "hopcast-traffic.json";
+    if (!run->mpi->is_spawned())
+        return name;
+    (void)snprintf(path, sizeof path, "%s.job%ld", name, (long)getpid());
+    return path;
 }
 
 static void say_summary(const struct file *file)
 {
     struct hop_mpi_summary summary = {.library = file->run->library,
-                                      .file = file_name(),
+                                      .file = file_name(file->run),
                                       .ranks = file->run->ranks,
                                       .seconds = file->run->seconds,
                                       .messages = file->messages,
@@ -334,7 +339,7 @@ void hop_traffic_file_of_all(const struct hop_mpi_run *run)
         put_rank(file, 0, &own);
         for (int r = 1; r < run->ranks && fine; r++)
             fine = receive_rank(file, r);
-        write_file(file, file_name());
+        write_file(file, file_name(run));
         say_summary(file);
     }
     if (!fine)
@@ -349,7 +354,7 @@ void hop_traffic_file_of_one(const struct hop_mpi_run *run)
     char path[4096];
     struct rank_counts own = {0};
     struct file *file = calloc(1, sizeof *file);
-    (void)snprintf(path, sizeof path, "%s.rank%d", file_name(), run->rank);
+    (void)snprintf(path, sizeof path, "%s.rank%d", file_name(run), run->rank);
     if (count_own(run, &own) && file) {
         file->run = run;
         put_rank(file, run->rank, &own);

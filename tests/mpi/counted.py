@@ -255,31 +255,44 @@ def beside_others():
 
 
 def fortran():
-    """Each of its three interfaces counts once."""
+    """Each of its three interfaces counts once, and says MPI_IN_PLACE, MPI_BOTTOM and MPI_STATUS_IGNORE in its own way; the places
+    are those of the program, not of the binding."""
     compiler = shutil.which("mpifort." + mpi)
     if not compiler:
         print("no mpifort." + mpi + ": Fortran is not tried")
         return
-    for name, head, status in (("mpif.h", "", "integer :: s(MPI_STATUS_SIZE)"), ("mpi", "use mpi", "integer :: s(MPI_STATUS_SIZE)"),
-                               ("mpi_f08", "use mpi_f08", "type(MPI_Status) :: s")):
+    for name, head in (("mpif.h", ""), ("mpi", "use mpi"), ("mpi_f08", "use mpi_f08")):
         folder = tempfile.mkdtemp(dir=work)
         include = "include 'mpif.h'" if not head else ""
+        kind = "type(MPI_Datatype)" if name == "mpi_f08" else "integer"
+        request = "type(MPI_Request)" if name == "mpi_f08" else "integer"
         with open(folder + "/p.f90", "w") as file:
             file.write(f"""program p
 {head}
 implicit none
 {include}
 integer :: e, r, n
-integer :: a(10), b(10)
-{status}
+integer, save, target :: a(10), b(40)
+integer(kind=MPI_ADDRESS_KIND) :: places(1)
+{kind} :: absolute
+{request} :: q
 a = 1
 call MPI_Init(e)
 call MPI_Comm_rank(MPI_COMM_WORLD, r, e)
 call MPI_Comm_size(MPI_COMM_WORLD, n, e)
-if (r == 0) call MPI_Send(a, 10, MPI_INTEGER, 1, 0, MPI_COMM_WORLD, e)
-if (r == 1) call MPI_Recv(b, 10, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, s, e)
+call MPI_Get_address(a, places(1), e)
+call MPI_Type_create_hindexed(1, [3], places, MPI_INTEGER, absolute, e)
+call MPI_Type_commit(absolute, e)
+if (r == 0) call MPI_Send(MPI_BOTTOM, 1, absolute, 1, 0, MPI_COMM_WORLD, e)
+if (r == 0) call MPI_Isend(a, 10, MPI_INTEGER, 1, 1, MPI_COMM_WORLD, q, e)
+if (r == 0) call MPI_Wait(q, MPI_STATUS_IGNORE, e)
+if (r == 1) call MPI_Recv(b, 10, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
+if (r == 1) call MPI_Recv(b, 10, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
 call MPI_Gather(a, 2, MPI_INTEGER, b, 2, MPI_INTEGER, 0, MPI_COMM_WORLD, e)
 call MPI_Allreduce(MPI_IN_PLACE, a, 8, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, e)
+call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, 5, MPI_INTEGER, MPI_COMM_WORLD, e)
+call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, 7, MPI_INTEGER, MPI_COMM_WORLD, e)
+call MPI_Type_free(absolute, e)
 call MPI_Finalize(e)
 end program
 """)
@@ -287,15 +300,58 @@ end program
         if made.returncode:
             print(f"{name} does not compile here: {made.stderr[:200]}")
             continue
-        done, ran = run(folder + "/p", HOPCAST_MPI_RECORD="run.hop")
-        wanted = {("point_to_point", 0, 1): [40, 1]}
+        done, ran = run(folder + "/p")
+        wanted = {("point_to_point", 0, 1): [12 + 40, 2]}
         for source in range(4):
             for to in range(4):
                 if source != to:
-                    wanted["collective", source, to] = [16 + 8 * (to == 0), 2 + (to == 0)]
+                    wanted["collective", source, to] = [16 + 20 + 28 + 8 * (to == 0), 4 + (to == 0)]
+        document = traffic(ran)
         check(done.returncode == 0, f"Fortran by {name} runs: {done.stderr[:500]}")
-        same(traffic(ran), wanted, f"Fortran by {name}")
-        recorded(ran, f"Fortran by {name}")
+        same(document, wanted, f"Fortran by {name}")
+        behind = {site["module"] for site in (document or {"sites": []})["sites"]}
+        check(behind == {os.path.realpath(folder + "/p")[-159:]}, f"places of Fortran by {name}: {behind}")
+
+
+def cxx():
+    """The binding to C++ that both still bring along."""
+    compiler, folder = shutil.which("mpicxx." + mpi), tempfile.mkdtemp(dir=work)
+    with open(folder + "/p.cc", "w") as file:
+        file.write("""#include <mpi.h>
+int main(int count, char **words)
+{
+    MPI::Init(count, words);
+    char bytes[64] = "";
+    int rank = MPI::COMM_WORLD.Get_rank(), ranks = MPI::COMM_WORLD.Get_size();
+    MPI::Request request = MPI::COMM_WORLD.Isend(bytes, 10, MPI::BYTE, (rank + 1) % ranks, 0);
+    MPI::COMM_WORLD.Recv(bytes + 20, 10, MPI::BYTE, (rank + ranks - 1) % ranks, 0);
+    request.Wait();
+    MPI::COMM_WORLD.Bcast(bytes, 7, MPI::BYTE, 0);
+    MPI::Finalize();
+}
+""")
+    made = compiler and subprocess.run([compiler, "p.cc", "-o", "p"], capture_output=True, text=True, cwd=folder)
+    if not made or made.returncode:
+        print("no binding to C++: it is not tried")
+        return
+    done, ran = run(folder + "/p", ranks=2)
+    check(done.returncode == 0, f"C++ runs: {done.stderr[:500]}")
+    same(traffic(ran), {("point_to_point", 0, 1): [10, 1], ("point_to_point", 1, 0): [10, 1], ("collective", 0, 1): [7, 1]}, "C++")
+
+
+def spawned():
+    """A job that another one starts writes a file of its own; what goes between them stands in both."""
+    done, folder = run(patterns, "FOLDER", "spawn", ranks=2)
+    if "Error in spawn call" in done.stderr:
+        print("this MPI starts no other job here, with or without the library: spawning is not tried")
+        return
+    names = [name for name in os.listdir(folder) if name.startswith("hopcast-traffic.json.job")]
+    if not check(done.returncode == 0 and len(names) == 1, f"spawning runs: {done.stderr[:1000]} {names}"):
+        return
+    for name, elsewhere in (("hopcast-traffic.json", 100 + 2 * 11 + 2 * 2 * 4), (names[0], 30 + 2 * 2 * 4)):
+        document = traffic(folder, name)
+        check(document["ranks"] == 2 and document["elsewhere_bytes"] == elsewhere, f"to the other job, {name}: {document['elsewhere_bytes']}")
+        same(document, {("collective", 0, 1): [4, 1], ("collective", 1, 0): [4, 1]}, f"within one of two jobs, {name}")
 
 
 def monitoring():
@@ -322,7 +378,8 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, chain, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, monitoring]
+PARTS = [calls, chain, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
+SOAKED = [cxx]
 
 
 def main():
@@ -331,7 +388,8 @@ def main():
         return 77
     try:
         for part in PARTS:
-            if len(sys.argv) == 4 or part.__name__ in sys.argv[4:]:
+            wanted = part not in SOAKED or mpi == "mpich" or os.environ.get("HOPCAST_SOAK")  # all of MPICH is soaked
+            if part.__name__ in sys.argv[4:] or (len(sys.argv) == 4 and wanted):
                 part()
                 print(part.__name__, flush=True)
     finally:

@@ -4,7 +4,7 @@
  * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
  *
  * Modes: calls, point (messages alone), plain (those without persistent ones), threads, sessions, alone (one of each rank's),
- * device, abort, killed, exit.
+ * device, abort, killed, exit, spawn.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -502,6 +502,33 @@ static int sessions(const char *folder, const char *mode)
     return done;
 }
 
+/* ---- two jobs ---- */
+
+/* Two ranks start two more of this program; what goes between them is expected in counted.py. */
+static void spawn(char **words)
+{
+    MPI_Comm between, all;
+    MPI_Comm_get_parent(&between);
+    bool is_child = between != MPI_COMM_NULL;
+    if (!is_child)
+        MPI_Comm_spawn(words[0], words + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
+    if (!is_child && rank == 0)
+        MPI_Send(out, 100, MPI_BYTE, 0, 0, between);
+    else if (is_child && rank == 0)
+        MPI_Recv(in, 100, MPI_BYTE, 0, 0, between, MPI_STATUS_IGNORE);
+    else if (is_child)
+        MPI_Send(out, 30, MPI_BYTE, 1, 0, between);
+    else
+        MPI_Recv(in, 30, MPI_BYTE, 1, 0, between, MPI_STATUS_IGNORE);
+    MPI_Bcast(out, 11, MPI_BYTE, is_child ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, between);
+    MPI_Intercomm_merge(between, is_child, &all);
+    MPI_Allgather(out, 4, MPI_BYTE, in, 4, MPI_BYTE, all);
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&between);
+    MPI_Finalize();
+    exit(0);
+}
+
 /* ---- signals ---- */
 
 static volatile sig_atomic_t handled;
@@ -683,6 +710,8 @@ int main(int count, char **words)
         MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(mode, "spawn") == 0)
+        spawn(words);
     if (!open_expected(words[1]))
         MPI_Abort(MPI_COMM_WORLD, 2);
     if (strcmp(mode, "threads") == 0) {
