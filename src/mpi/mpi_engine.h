@@ -20,6 +20,7 @@
     X(ASKED_REPRODUCIBLE, "HOPCAST_MPI_REPRODUCIBLE")                                                                  \
     X(ASKED_MAP, "HOPCAST_MAP")                                                                                        \
     X(ASKED_RECORD, "HOPCAST_MPI_RECORD")                                                                              \
+    X(ASKED_RECORD_COLLECTIVES, "HOPCAST_MPI_RECORD_COLLECTIVES")                                                      \
     X(ASKED_RECORD_LIMIT, "HOPCAST_MPI_RECORD_LIMIT")                                                                  \
     X(ASKED_WAITING, "HOPCAST_MPI_WAITING")
 enum hop_mpi_asked {

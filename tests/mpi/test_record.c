@@ -276,31 +276,35 @@ static void collectives_meet_in_order(void **state)
 
 /* ---- the schedule ---- */
 
-static void writes(const char *expected)
+static char written[8192];
+
+static void write_schedule(void)
 {
     char path[] = "/tmp/hopcast-record-XXXXXX.hop";
-    char text[4096] = "";
     struct hop_diag diag = {.what = ""};
-    int file = mkstemps(path, 4);
-    assert_true(file >= 0);
+    int taken = mkstemps(path, 4);
+    assert_true(taken >= 0);
     match();
-    enum hop_status status = hop_record_write(&made.record, path, &diag);
-    ssize_t length = read(file, text, sizeof text - 1);
-    FILE *written = fopen(path, "r"); /* another file than the one that was opened: it was put into its place */
-    if (written)
-        length = (ssize_t)fread(text, 1, sizeof text - 1, written);
-    text[length > 0 ? length : 0] = '\0';
-    (void)fclose(written);
-    (void)close(file);
+    assert_int_equal(hop_record_write(&made.record, path, &diag), HOP_OK);
+    FILE *file = fopen(path, "r"); /* another one than was made, in its place */
+    assert_non_null(file);
+    written[fread(written, 1, sizeof written - 1, file)] = '\0';
+    (void)fclose(file);
+    (void)close(taken);
     (void)unlink(path);
-    assert_string_equal(diag.what, "");
-    assert_int_equal(status, HOP_OK);
-    assert_string_equal(text, expected);
 }
 
-#define HEAD(measured, moved)                                                                                          \
-    "# recorded by libhopcast_mpi.so: 2 ranks of a test\n# measured " measured                                         \
-    " s, from the first MPI_Init's end to the last MPI_Finalize\n# " moved "\n"
+/* What the first lines say, and the others of two ranks. */
+static void writes(const char *measured, const char *moved, const char *rest)
+{
+    char expected[4096];
+    (void)snprintf(expected, sizeof expected,
+                   "# recorded by libhopcast_mpi.so: 2 ranks of a test\n"
+                   "# measured %s s, from the first MPI_Init's end to the last MPI_Finalize\n# %s\nqueue ready\n%s",
+                   measured, moved, rest);
+    write_schedule();
+    assert_string_equal(written, expected);
+}
 
 /* What goes on beside, and what is waited for; what recording took is no computation. */
 static void gaps_and_requests(void **state)
@@ -319,20 +323,16 @@ static void gaps_and_requests(void **state)
     call(CALL_MPI_Sendrecv, 0, 2000);
     message(ITEM_SEND, 0, 7, OTHER, 32, 0);
     message(ITEM_RECEIVE, 0, 7, WORLD, 0, 0);
-    writes(HEAD(
-        "0.000005000",
-        "2 messages of 96 bytes, and 0 of barriers") "queue ready\n"
-                                                     "r0.0.work: work rank0 1us\n"
-                                                     "r0.0.Isend: send rank0 -> rank1 64B tag 7 after r0.0.work\n"
-                                                     "r0.1.Irecv: receive rank1 -> rank0 32B tag 8 after r0.0.work\n"
-                                                     "r0.2.work: work rank0 2us after r0.0.work\n"
-                                                     "r0.2.Waitall: work rank0 0s after r0.2.work r0.0.Isend "
-                                                     "r0.1.Irecv\n"
-                                                     "r0.3.work: work rank0 1us after r0.2.Waitall\n"
-                                                     "r1.0.Sendrecv: send rank1 -> rank0 32B tag 8\n"
-                                                     "r1.0.Sendrecv.1: receive rank0 -> rank1 64B tag 7\n"
-                                                     "r1.1.work: work rank1 2.5us after r1.0.Sendrecv "
-                                                     "r1.0.Sendrecv.1\n");
+    writes("0.000005000", "2 messages of 96 bytes, and 0 of barriers",
+           "r0.0.work: work rank0 1us\n"
+           "r0.0.Isend: send rank0 -> rank1 64B tag 7 after r0.0.work\n"
+           "r0.1.Irecv: receive rank1 -> rank0 32B tag 8 after r0.0.work\n"
+           "r0.2.work: work rank0 2us after r0.0.work\n"
+           "r0.2.Waitall: work rank0 0s after r0.2.work r0.0.Isend r0.1.Irecv\n"
+           "r0.3.work: work rank0 1us after r0.2.Waitall\n"
+           "r1.0.Sendrecv: send rank1 -> rank0 32B tag 8\n"
+           "r1.0.Sendrecv.1: receive rank0 -> rank1 64B tag 7\n"
+           "r1.1.work: work rank1 2.5us after r1.0.Sendrecv r1.0.Sendrecv.1\n");
 }
 
 /* Who asks again at once waits; who computes meanwhile does not. */
@@ -345,10 +345,9 @@ static void asking_again(void **state)
     call_by(1, CALL_MPI_Test, 2200, 2300, 0);
     rank(4000);
     call_by(1, CALL_MPI_Recv, 0, 4000, ITEM_PAUSED);
-    writes(HEAD("0.000004000",
-                "0 messages of 0 bytes, and 0 of barriers") "queue ready\n"
-                                                            "r0.2.work: work rank0 1us\n"
-                                                            "r0.3.work: work rank0 1.7us after r0.2.work\n");
+    writes("0.000004000", "0 messages of 0 bytes, and 0 of barriers",
+           "r0.2.work: work rank0 1us\n"
+           "r0.3.work: work rank0 1.7us after r0.2.work\n");
 }
 
 /* A put ends at the fence, which is a barrier behind it; an allreduce's blocks return when all have come. */
@@ -369,33 +368,110 @@ static void fences_and_allreduces(void **state)
         part(1 - r, 4 + 4u * (unsigned)r, 0);
         part(1 - r, 8 - 4u * (unsigned)r, ITEM_SECOND);
     }
-    writes(HEAD(
-        "0.000000000",
-        "5 messages of 40 bytes, and 2 of barriers") "queue ready\n"
-                                                     "r0.0.Put: rank0 -> rank1 16B\n"
-                                                     "r0.1.Win_fence: send rank0 -> rank1 1B tag 1 after r0.0.Put\n"
-                                                     "r0.1.Win_fence.1: receive rank1 -> rank0 1B tag 1 after "
-                                                     "r0.0.Put\n"
-                                                     "r0.2.Allreduce: send rank0 -> rank1 4B after r0.1.Win_fence "
-                                                     "r0.1.Win_fence.1\n"
-                                                     "r0.2.Allreduce.1: receive rank1 -> rank0 8B after r0.1.Win_fence "
-                                                     "r0.1.Win_fence.1\n"
-                                                     "r0.2.Allreduce.2: receive rank1 -> rank0 4B after r0.1.Win_fence "
-                                                     "r0.1.Win_fence.1\n"
-                                                     "r0.2.Allreduce.3: send rank0 -> rank1 8B after r0.2.Allreduce.1\n"
-                                                     "r0.2.Allreduce.4: work rank0 0s after r0.2.Allreduce "
-                                                     "r0.2.Allreduce.1 r0.2.Allreduce.2 r0.2.Allreduce.3\n"
-                                                     "r1.0.Win_fence: send rank1 -> rank0 1B tag 1\n"
-                                                     "r1.0.Win_fence.1: receive rank0 -> rank1 1B tag 1\n"
-                                                     "r1.1.Allreduce: send rank1 -> rank0 8B after r1.0.Win_fence "
-                                                     "r1.0.Win_fence.1\n"
-                                                     "r1.1.Allreduce.1: receive rank0 -> rank1 4B after r1.0.Win_fence "
-                                                     "r1.0.Win_fence.1\n"
-                                                     "r1.1.Allreduce.2: receive rank0 -> rank1 8B after r1.0.Win_fence "
-                                                     "r1.0.Win_fence.1\n"
-                                                     "r1.1.Allreduce.3: send rank1 -> rank0 4B after r1.1.Allreduce.1\n"
-                                                     "r1.1.Allreduce.4: work rank1 0s after r1.1.Allreduce "
-                                                     "r1.1.Allreduce.1 r1.1.Allreduce.2 r1.1.Allreduce.3\n");
+    writes("0.000000000", "5 messages of 40 bytes, and 2 of barriers",
+           "r0.0.Put: rank0 -> rank1 16B\n"
+           "r0.1.Win_fence: send rank0 -> rank1 1B tag 1 after r0.0.Put\n"
+           "r0.1.Win_fence.1: receive rank1 -> rank0 1B tag 1 after r0.0.Put\n"
+           "r0.2.Allreduce: send rank0 -> rank1 4B after r0.1.Win_fence r0.1.Win_fence.1\n"
+           "r0.2.Allreduce.1: receive rank1 -> rank0 8B after r0.1.Win_fence r0.1.Win_fence.1\n"
+           "r0.2.Allreduce.2: receive rank1 -> rank0 4B after r0.1.Win_fence r0.1.Win_fence.1\n"
+           "r0.2.Allreduce.3: send rank0 -> rank1 8B after r0.2.Allreduce.1\n"
+           "r0.2.Allreduce.4: work rank0 0s after r0.2.Allreduce r0.2.Allreduce.1 r0.2.Allreduce.2 "
+           "r0.2.Allreduce.3\n"
+           "r1.0.Win_fence: receive rank0 -> rank1 1B tag 1\n"
+           "r1.0.Win_fence.1: send rank1 -> rank0 1B tag 1\n"
+           "r1.1.Allreduce: send rank1 -> rank0 8B after r1.0.Win_fence r1.0.Win_fence.1\n"
+           "r1.1.Allreduce.1: receive rank0 -> rank1 4B after r1.0.Win_fence r1.0.Win_fence.1\n"
+           "r1.1.Allreduce.2: receive rank0 -> rank1 8B after r1.0.Win_fence r1.0.Win_fence.1\n"
+           "r1.1.Allreduce.3: send rank1 -> rank0 4B after r1.1.Allreduce.1\n"
+           "r1.1.Allreduce.4: work rank1 0s after r1.1.Allreduce r1.1.Allreduce.1 r1.1.Allreduce.2 "
+           "r1.1.Allreduce.3\n");
+}
+
+/* So many messages of so many bytes in all, of four ranks. */
+static void moves(const char *what)
+{
+    write_schedule();
+    if (!strstr(written, what))
+        fail_msg("'%s' is not in %s", what, written);
+}
+
+static void four_broadcast(uint64_t to_the_last)
+{
+    for (int r = 0; r < 4; r++) {
+        rank(0);
+        call(CALL_MPI_Bcast, 0, 0);
+        together(CALL_MPI_Bcast, WORLD, 4);
+        for (int to = 0; r == 2 && to < 4; to++) {
+            if (to != r)
+                part(to, to == 3 ? to_the_last : 100, 0);
+        }
+    }
+}
+
+/* The root, rank 2, sends to two ranks, of which one sends on. */
+static void a_broadcast_as_a_tree(void **state)
+{
+    (void)state;
+    made.record.algorithms[HOP_COLLECTIVE_BROADCAST] = HOP_ALGORITHM_BINOMIAL;
+    four_broadcast(100);
+    moves("# 3 messages of 300 bytes");
+    assert_non_null(strstr(written, "r2.0.Bcast: send rank2 -> rank0 100B\n"));
+    assert_non_null(strstr(written, "r0.0.Bcast.1: send rank0 -> rank1 100B after r0.0.Bcast\n"));
+}
+
+static void unequal_parts_have_no_algorithm(void **state)
+{
+    (void)state;
+    made.record.algorithms[HOP_COLLECTIVE_BROADCAST] = HOP_ALGORITHM_BINOMIAL;
+    four_broadcast(101);
+    moves("# 3 messages of 301 bytes");
+    assert_non_null(strstr(written, "r2.0.Bcast.2: send rank2 -> rank3 101B\n"));
+}
+
+/* Vectors of 10 bytes by recursive doubling: twice to each other one. */
+static void an_allreduce_by_doubling(void **state)
+{
+    (void)state;
+    static const uint64_t blocks[] = {3, 3, 2, 2};
+    made.record.algorithms[HOP_COLLECTIVE_ALLREDUCE] = HOP_ALGORITHM_DOUBLING;
+    for (int r = 0; r < 4; r++) {
+        rank(0);
+        call(CALL_MPI_Allreduce, 0, 0);
+        together(CALL_MPI_Allreduce, WORLD, 4);
+        for (int turn = 0; turn < 2; turn++) {
+            for (int to = 0; to < 4; to++) {
+                if (to != r)
+                    part(to, blocks[turn ? r : to], turn ? ITEM_SECOND : 0);
+            }
+        }
+    }
+    moves("# 8 messages of 80 bytes");
+}
+
+/* To rank 1; the gather by the rule. */
+static void a_reduction_and_a_gather(void **state)
+{
+    (void)state;
+    made.record.algorithms[HOP_COLLECTIVE_REDUCE] = HOP_ALGORITHM_BINOMIAL;
+    for (int r = 0; r < 4; r++) {
+        rank(0);
+        for (int gather = 0; gather < 2; gather++) {
+            call(gather ? CALL_MPI_Gather : CALL_MPI_Reduce, 0, 0);
+            together(gather ? CALL_MPI_Gather : CALL_MPI_Reduce, WORLD, 4);
+            if (r != 1)
+                part(1, 5, 0);
+        }
+    }
+    moves("# 6 messages of 30 bytes");
+    assert_int_equal(made.record.collectives, 2);
+    /* Three of the gather; of the reduction, one goes by way of another. */
+    unsigned to_root = 0;
+    for (const char *at = written; (at = strstr(at, ": send ")); at++) {
+        const char *to = strstr(at, "-> ");
+        to_root += to && strncmp(to, "-> rank1 ", 9) == 0;
+    }
+    assert_int_equal(to_root, 3 + 2);
 }
 
 /* ---- what a rank keeps ---- */
@@ -453,6 +529,10 @@ TEST_GROUP(record)
         cmocka_unit_test_setup_teardown(gaps_and_requests, begin, end),
         cmocka_unit_test_setup_teardown(asking_again, begin, end),
         cmocka_unit_test_setup_teardown(fences_and_allreduces, begin, end),
+        cmocka_unit_test_setup_teardown(a_broadcast_as_a_tree, begin, end),
+        cmocka_unit_test_setup_teardown(unequal_parts_have_no_algorithm, begin, end),
+        cmocka_unit_test_setup_teardown(an_allreduce_by_doubling, begin, end),
+        cmocka_unit_test_setup_teardown(a_reduction_and_a_gather, begin, end),
         cmocka_unit_test(a_full_log_keeps_what_it_has),
         cmocka_unit_test(requests_may_share_a_handle),
     };

@@ -7,13 +7,13 @@
  *                             -> record_requests.c  what is under way
  *     rank 0: record_job.c    -> record_match.c     who met whom
  *                             -> record_waiting.c   who waited for whom, and how long
- *                             -> record_schedule.c  the schedule
+ *                             -> record_schedule.c  the schedule, and record_collectives.c
  */
 #ifndef HOP_MPI_RECORD_H
 #define HOP_MPI_RECORD_H
 
 #include "base/base.h"
-#include "hopcast/schedule.h"
+#include "hopcast/trace.h"
 #include "mpi/mpi_engine.h"
 
 /* A call, and behind it what it began, found or ended. */
@@ -111,6 +111,8 @@ struct hop_mpi_record_rank {
 struct hop_mpi_record {
     uint32_t ranks;
     const char *library;
+    enum hop_algorithm
+        algorithms[HOP_COLLECTIVE_COUNT]; /* HOP_ALGORITHM_DEFAULT: by the rule, a barrier by dissemination */
     struct hop_mpi_record_rank *rank;
     struct hop_item *items;
     uint32_t *first; /* per rank, one more: its items */

@@ -22,6 +22,7 @@ static struct {
     const struct hop_mpi_job *job;
     struct clock_read *first, *last; /* by rank, at rank 0 */
     uint64_t begin_ns;
+    struct hop_trace_options options; /* how collectives are made */
     struct hop_buffer json, text;
 } own;
 
@@ -94,6 +95,16 @@ static uint64_t limit_of(const struct hop_mpi_job *job)
     return bytes / (uint64_t)job->ranks;
 }
 
+static void choose_algorithms(const struct hop_mpi_job *job)
+{
+    const char *text = job->asked[ASKED_RECORD_COLLECTIVES];
+    struct hop_diag diag;
+    own.options = (struct hop_trace_options){.size = sizeof own.options};
+    if (text[0] && hop_trace_options_parse(text, &own.options, &diag) != HOP_OK && job->rank == 0)
+        (void)fprintf(stderr, "libhopcast_mpi.so: HOPCAST_MPI_RECORD_COLLECTIVES=%s: %s; expected %s\n", text,
+                      diag.what, diag.expected);
+}
+
 bool hop_record_begin(const struct hop_mpi_job *job)
 {
     if (!job->asked[ASKED_RECORD][0] && !job->asked[ASKED_WAITING][0])
@@ -101,6 +112,7 @@ bool hop_record_begin(const struct hop_mpi_job *job)
     own.job = job;
     hop_calls_begin(job->mpi);
     hop_log_begin(limit_of(job));
+    choose_algorithms(job);
     own.first = read_clocks();
     own.begin_ns = hop_now_ns();
     return true;
@@ -226,6 +238,7 @@ static void use(struct hop_mpi_record *record)
 {
     struct hop_diag diag = {.what = "out of memory"};
     const char *path = own.job->asked[ASKED_RECORD];
+    memcpy(record->algorithms, own.options.algorithm, sizeof record->algorithms);
     set_times(record);
     say_full(record);
     enum hop_status status =

@@ -6,12 +6,9 @@
  *     the time since that call      work, behind the front, and then the front itself
  *     what a call begins            behind the front
  *     what it waits for             becomes the front, or a part of it
- *
- * Who waits for all of a collective sends and receives what it does there; barriers, and what makes communicators and
- * windows or closes an epoch, are rounds of 1 byte to the rank 1, 2, 4, ... places on.
  */
 #include "base/replace.h"
-#include "mpi/engine/record.h"
+#include "mpi/engine/record_emit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,56 +16,9 @@
 
 enum { FRONT_MOST = 2 };
 
-/* Operations; the first ones. */
-struct op_list {
-    uint32_t *ops;
-    uint32_t count;
-};
-
-struct thread_front {
-    uint32_t thread;
-    uint64_t left_ns;
-    bool asked; /* its last call asked in vain */
-    struct op_list front;
-};
-
-/* One-sided, and under way. */
-struct under_way {
-    uint64_t window;
-    int32_t peer;
-    uint32_t op;
-};
-
-/* A message's communicator and tag, and the schedule's tag for both. */
-struct tag_pair {
-    uint64_t where;
-    uint32_t tag, number;
-};
-
-struct emitter {
-    const struct hop_mpi_record *record;
-    struct hop_schedule *schedule;
-    struct hop_arena arena;
-    bool failed; /* no memory */
-    char (*devices)[16];
-    uint32_t *op_of;             /* by item: what ends it; HOP_NONE: nothing */
-    bool *left_out;              /* by collective */
-    uint32_t *come_first, *come; /* by part in a collective: what is sent to it */
-    struct tag_pair *tags;
-    uint32_t tag_count, next_tag;
-    struct thread_front *threads; /* of the rank at hand */
-    uint32_t thread_count;
-    struct under_way *under_way;
-    uint32_t under_way_count;
-    struct op_list before, together, last, came; /* at hand */
-    uint32_t rank, call, named; /* of the rank at hand: its calls, and this one's operations that have names */
-    const char *name;
-    uint64_t messages, bytes, rounds; /* what moves, without the messages of barriers */
-};
-
 /* ---- lists ---- */
 
-static void add_to(struct emitter *e, struct op_list *list, uint32_t op)
+void hop_emit_add_to(struct hop_emitter *e, struct hop_op_list *list, uint32_t op)
 {
     if (op == HOP_NONE || e->failed)
         return;
@@ -78,16 +28,16 @@ static void add_to(struct emitter *e, struct op_list *list, uint32_t op)
         e->failed = true;
 }
 
-static void copy_to(struct emitter *e, struct op_list *list, const struct op_list *from)
+void hop_emit_copy_to(struct hop_emitter *e, struct hop_op_list *list, const struct hop_op_list *from)
 {
     list->count = 0;
     for (uint32_t i = 0; i < from->count; i++)
-        add_to(e, list, from->ops[i]);
+        hop_emit_add_to(e, list, from->ops[i]);
 }
 
 /* ---- operations ---- */
 
-static uint32_t add(struct emitter *e, struct hop_op *op, const char *name, const struct op_list *after)
+static uint32_t add(struct hop_emitter *e, struct hop_op *op, const char *name, const struct hop_op_list *after)
 {
     char text[96];
     if (e->named)
@@ -100,12 +50,12 @@ static uint32_t add(struct emitter *e, struct hop_op *op, const char *name, cons
     return hop_schedule_add(e->schedule, op);
 }
 
-static struct hop_place place(struct emitter *e, uint32_t rank)
+static struct hop_place place(struct hop_emitter *e, uint32_t rank)
 {
     return (struct hop_place){.device = e->devices[rank], .rank = (int32_t)rank};
 }
 
-static uint32_t add_work(struct emitter *e, const char *name, uint64_t ns, const struct thread_front *t)
+static uint32_t add_work(struct hop_emitter *e, const char *name, uint64_t ns, const struct hop_thread_front *t)
 {
     struct hop_op op = hop_op_default(HOP_OP_WORK);
     op.from = op.to = place(e, e->rank);
@@ -114,19 +64,25 @@ static uint32_t add_work(struct emitter *e, const char *name, uint64_t ns, const
     return add(e, &op, name, &t->front);
 }
 
-/* What comes next waits for few. */
-static void join(struct emitter *e, struct thread_front *t, const char *name)
+uint32_t hop_emit_join(struct hop_emitter *e, const struct hop_op_list *after)
 {
-    if (t->front.count <= FRONT_MOST)
-        return;
-    uint32_t op = add_work(e, name, 0, t);
-    t->front.count = 0;
-    add_to(e, &t->front, op);
+    struct hop_op op = hop_op_default(HOP_OP_WORK);
+    op.from = op.to = place(e, e->rank);
+    uint32_t index = add(e, &op, e->name, after);
     e->named++;
+    return index;
 }
 
-static uint32_t add_message(struct emitter *e, enum hop_op_kind kind, uint32_t peer, uint64_t bytes, uint32_t tag,
-                            const struct op_list *after)
+/* What comes next waits for few. */
+static void join(struct hop_emitter *e, struct hop_thread_front *t)
+{
+    uint32_t op = t->front.count > FRONT_MOST ? hop_emit_join(e, &t->front) : HOP_NONE;
+    t->front.count = op == HOP_NONE ? t->front.count : 0;
+    hop_emit_add_to(e, &t->front, op);
+}
+
+uint32_t hop_emit_message(struct hop_emitter *e, enum hop_op_kind kind, uint32_t peer, uint64_t bytes, uint32_t tag,
+                          const struct hop_op_list *after)
 {
     struct hop_op op = hop_op_default(kind);
     bool sends = kind == HOP_OP_SEND;
@@ -134,7 +90,7 @@ static uint32_t add_message(struct emitter *e, enum hop_op_kind kind, uint32_t p
     op.to = place(e, sends ? peer : e->rank);
     op.bytes = bytes;
     op.tag = tag;
-    op.cpu = (uint16_t)0;
+    op.eager = sends && e->eager;
     e->messages += sends;
     e->bytes += sends ? bytes : 0;
     uint32_t index = add(e, &op, e->name, after);
@@ -146,19 +102,19 @@ static uint32_t add_message(struct emitter *e, enum hop_op_kind kind, uint32_t p
 
 static int by_tag(const void *a, const void *b)
 {
-    const struct tag_pair *x = a, *y = b;
+    const struct hop_tag_pair *x = a, *y = b;
     int order = HOP_ORDER(x->tag, y->tag);
     return order ? order : HOP_ORDER(x->where, y->where);
 }
 
-static bool is_used(const struct emitter *e, uint32_t item)
+static bool is_used(const struct hop_emitter *e, uint32_t item)
 {
     uint32_t partner = e->record->partner[item];
     return partner != HOP_NONE && !hop_record_paused(e->record, item) && !hop_record_paused(e->record, partner);
 }
 
 /* A tag is its own number, where no other communicator has it, too; those of the others and of collectives follow. */
-static void number_tags(struct emitter *e)
+static void number_tags(struct hop_emitter *e)
 {
     uint32_t count = 0, kept = 0, items = e->record->first[e->record->ranks];
     for (uint32_t i = 0; i < items; i++) {
@@ -170,7 +126,7 @@ static void number_tags(struct emitter *e)
             e->failed = true;
             return;
         }
-        e->tags[count++] = (struct tag_pair){item->where, together ? UINT32_MAX : item->tag, 0};
+        e->tags[count++] = (struct hop_tag_pair){item->where, together ? UINT32_MAX : item->tag, 0};
     }
     if (count)
         qsort(e->tags, count, sizeof *e->tags, by_tag);
@@ -187,15 +143,15 @@ static void number_tags(struct emitter *e)
     e->tag_count = kept;
 }
 
-static uint32_t tag_of(const struct emitter *e, uint64_t where, uint32_t tag)
+uint32_t hop_emit_tag(const struct hop_emitter *e, uint64_t where, uint32_t tag)
 {
-    const struct tag_pair key = {where, tag, 0}, *found = bsearch(&key, e->tags, e->tag_count, sizeof key, by_tag);
+    const struct hop_tag_pair key = {where, tag, 0}, *found = bsearch(&key, e->tags, e->tag_count, sizeof key, by_tag);
     return found ? found->number : 0;
 }
 
 /* ---- collectives ---- */
 
-static void find_left_out(struct emitter *e)
+static void find_left_out(struct hop_emitter *e)
 {
     const struct hop_mpi_record *record = e->record;
     for (uint32_t c = 0; c < record->collectives; c++) {
@@ -204,7 +160,7 @@ static void find_left_out(struct emitter *e)
     }
 }
 
-static void list_what_comes(struct emitter *e)
+static void list_what_comes(struct hop_emitter *e)
 {
     const struct hop_mpi_record *record = e->record;
     uint32_t count = record->first[record->ranks];
@@ -223,85 +179,25 @@ static void list_what_comes(struct emitter *e)
     e->come_first[0] = 0;
 }
 
-/* Round after round, each behind what the one before sent and received. */
-static void add_rounds(struct emitter *e, uint32_t item)
-{
-    struct op_list *front = &e->together;
-    const struct hop_mpi_record *record = e->record;
-    uint32_t c = record->partner[item], first = record->member_first[c], n = record->member_first[c + 1] - first,
-             own = 0;
-    uint32_t tag = tag_of(e, record->items[item].where, UINT32_MAX);
-    while (record->members[first + own] != item)
-        own++;
-    for (uint64_t step = 1; step < n; step *= 2) {
-        uint32_t to = hop_record_owner(record, record->members[first + (own + step) % n]);
-        uint32_t from = hop_record_owner(record, record->members[first + (own + n - step) % n]);
-        uint32_t sent = add_message(e, HOP_OP_SEND, to, 1, tag, front);
-        uint32_t came = add_message(e, HOP_OP_RECEIVE, from, 1, tag, front);
-        front->count = 0;
-        add_to(e, front, sent);
-        add_to(e, front, came);
-        e->messages--;
-        e->bytes--;
-        e->rounds++;
-    }
-}
-
-static void send_parts(struct emitter *e, uint32_t item, uint8_t turn, uint32_t tag, const struct op_list *after)
-{
-    const struct hop_mpi_record *record = e->record;
-    for (uint32_t p = item + 1; record->items[p].kind == ITEM_PART; p++) {
-        const struct hop_item *part = &record->items[p];
-        if (record->partner[p] != HOP_NONE && (part->flags & ITEM_SECOND) == turn)
-            add_to(e, &e->last, add_message(e, HOP_OP_SEND, (uint32_t)part->peer, part->size, tag, after));
-    }
-}
-
-/* What it sends first and what comes; then what it sends in return for what has come. */
-static void add_parts(struct emitter *e, uint32_t item)
-{
-    const struct hop_mpi_record *record = e->record;
-    uint32_t tag = tag_of(e, record->items[item].where, UINT32_MAX);
-    bool chain = hop_calls_kind(record->items[item].call) == KIND_SCAN;
-    e->last.count = e->came.count = 0;
-    send_parts(e, item, 0, tag, &e->together);
-    for (uint32_t i = e->come_first[item]; i < e->come_first[item + 1]; i++) {
-        const struct hop_item *part = &record->items[e->come[i]];
-        uint32_t from = hop_record_owner(record, e->come[i]);
-        uint32_t op = add_message(e, HOP_OP_RECEIVE, from, part->size, tag, &e->together);
-        add_to(e, &e->last, op);
-        if (chain || !(part->flags & ITEM_SECOND))
-            add_to(e, &e->came, op);
-    }
-    send_parts(e, item, ITEM_SECOND, tag, e->came.count ? &e->came : &e->together);
-    copy_to(e, &e->together, &e->last);
-}
-
-static void add_together(struct emitter *e, uint32_t item, struct thread_front *t)
+static void add_together(struct hop_emitter *e, uint32_t item, struct hop_thread_front *t)
 {
     const struct hop_item *about = &e->record->items[item];
     if (e->record->partner[item] == HOP_NONE || e->left_out[e->record->partner[item]])
         return;
-    copy_to(e, &e->together, &t->front);
-    if (hop_calls_kind(about->call) < KIND_POINT)
-        add_rounds(e, item);
-    else
-        add_parts(e, item);
+    hop_emit_copy_to(e, &e->together, &t->front);
+    hop_emit_collective(e, item);
     if (e->together.count == 0)
         return; /* nothing for this rank */
     if (about->flags & ITEM_LATER) {
-        struct hop_op op = hop_op_default(HOP_OP_WORK);
-        op.from = op.to = place(e, e->rank);
-        e->op_of[item] = add(e, &op, e->name, &e->together);
-        e->named++;
+        e->op_of[item] = hop_emit_join(e, &e->together);
     } else {
-        copy_to(e, &t->front, &e->together);
+        hop_emit_copy_to(e, &t->front, &e->together);
     }
 }
 
 /* ---- calls ---- */
 
-static void add_one_sided(struct emitter *e, uint32_t item, struct thread_front *t)
+static void add_one_sided(struct hop_emitter *e, uint32_t item, struct hop_thread_front *t)
 {
     const struct hop_item *about = &e->record->items[item];
     struct hop_op op = hop_op_default(HOP_OP_COPY);
@@ -318,37 +214,37 @@ static void add_one_sided(struct emitter *e, uint32_t item, struct thread_front 
     if (!HOP_GROW(&e->arena, e->under_way, e->under_way_count + 1))
         e->failed = true;
     else
-        e->under_way[e->under_way_count++] = (struct under_way){about->where, about->peer, e->op_of[item]};
+        e->under_way[e->under_way_count++] = (struct hop_under_way){about->where, about->peer, e->op_of[item]};
 }
 
-static void sync(struct emitter *e, const struct hop_item *about, struct thread_front *t)
+static void sync(struct hop_emitter *e, const struct hop_item *about, struct hop_thread_front *t)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < e->under_way_count; i++) {
-        struct under_way one = e->under_way[i];
+        struct hop_under_way one = e->under_way[i];
         if (one.window == about->where && (about->peer < 0 || about->peer == one.peer))
-            add_to(e, &t->front, one.op);
+            hop_emit_add_to(e, &t->front, one.op);
         else
             e->under_way[kept++] = one;
     }
     e->under_way_count = kept;
 }
 
-static void add_begun(struct emitter *e, uint32_t item, struct thread_front *t)
+static void add_begun(struct hop_emitter *e, uint32_t item, struct hop_thread_front *t)
 {
     const struct hop_item *about = &e->record->items[item];
     enum hop_op_kind kind = about->kind == ITEM_SEND ? HOP_OP_SEND : HOP_OP_RECEIVE;
     if (!is_used(e, item))
         return;
     const struct hop_item *sent = about->kind == ITEM_SEND ? about : &e->record->items[e->record->partner[item]];
-    uint32_t op =
-        add_message(e, kind, (uint32_t)about->peer, sent->size, tag_of(e, about->where, about->tag), &e->before);
+    uint32_t op = hop_emit_message(e, kind, (uint32_t)about->peer, sent->size,
+                                   hop_emit_tag(e, about->where, about->tag), &e->before);
     e->op_of[item] = op;
     if (!(about->flags & ITEM_LATER))
-        add_to(e, &t->front, op);
+        hop_emit_add_to(e, &t->front, op);
 }
 
-static struct thread_front *thread_of(struct emitter *e, uint32_t thread)
+static struct hop_thread_front *thread_of(struct hop_emitter *e, uint32_t thread)
 {
     for (uint32_t i = 0; i < e->thread_count; i++) {
         if (e->threads[i].thread == thread)
@@ -358,28 +254,28 @@ static struct thread_front *thread_of(struct emitter *e, uint32_t thread)
         e->failed = true;
         return NULL;
     }
-    struct thread_front *t = &e->threads[e->thread_count++]; /* with the room of another rank's */
-    *t = (struct thread_front){.thread = thread, .front.ops = t->front.ops};
+    struct hop_thread_front *t = &e->threads[e->thread_count++]; /* with the room of another rank's */
+    *t = (struct hop_thread_front){.thread = thread, .front.ops = t->front.ops};
     return t;
 }
 
 /* What went by between a thread's calls was its own; but not where it asked again at once. */
-static void add_gap(struct emitter *e, struct thread_front *t, uint64_t until_ns, uint32_t own_ns)
+static void add_gap(struct hop_emitter *e, struct hop_thread_front *t, uint64_t until_ns, uint32_t own_ns)
 {
     uint64_t gap = until_ns > t->left_ns + own_ns ? until_ns - t->left_ns - own_ns : 0;
     if (gap == 0 || (t->asked && gap < HOP_RECORD_POLL_NS))
         return;
     uint32_t op = add_work(e, "work", gap, t);
     t->front.count = 0;
-    add_to(e, &t->front, op);
+    hop_emit_add_to(e, &t->front, op);
 }
 
-static void add_items(struct emitter *e, uint32_t call, struct thread_front *t)
+static void add_items(struct hop_emitter *e, uint32_t call, struct hop_thread_front *t)
 {
     const struct hop_mpi_record *record = e->record;
     uint32_t first = record->first[e->rank], end = first + (uint32_t)record->rank[e->rank].count;
     bool blocking = false;
-    copy_to(e, &e->before, &t->front);
+    hop_emit_copy_to(e, &e->before, &t->front);
     for (uint32_t i = call + 1; i < end && record->items[i].kind != ITEM_CALL; i++) {
         const struct hop_item *item = &record->items[i];
         bool message = item->kind == ITEM_SEND || item->kind == ITEM_RECEIVE;
@@ -396,30 +292,30 @@ static void add_items(struct emitter *e, uint32_t call, struct thread_front *t)
         else if (item->kind == ITEM_SYNC)
             sync(e, item, t);
         for (int32_t k = 0; item->kind == ITEM_DONE && k <= item->peer; k++)
-            add_to(e, &t->front, e->op_of[first + item->where + (uint32_t)k]);
+            hop_emit_add_to(e, &t->front, e->op_of[first + item->where + (uint32_t)k]);
     }
 }
 
-static void add_call(struct emitter *e, uint32_t item)
+static void add_call(struct hop_emitter *e, uint32_t item)
 {
     const struct hop_item *call = &e->record->items[item];
-    struct thread_front *t = thread_of(e, call->tag);
+    struct hop_thread_front *t = thread_of(e, call->tag);
     if (!t)
         return;
     e->name = hop_calls_name(call->call) + strlen("MPI_");
     e->named = 0;
     add_gap(e, t, call->where, call->own_ns);
     add_items(e, item, t);
-    join(e, t, e->name);
+    join(e, t);
     t->left_ns = call->size;
     t->asked = call->flags & ITEM_POLL;
     e->call++;
 }
 
-static void add_rank(struct emitter *e, uint32_t rank)
+static void add_rank(struct hop_emitter *e, uint32_t rank)
 {
     const struct hop_mpi_record *record = e->record;
-    struct thread_front *last = NULL;
+    struct hop_thread_front *last = NULL;
     e->rank = rank;
     e->call = e->thread_count = e->under_way_count = 0;
     for (uint32_t i = record->first[rank]; i < record->first[rank] + record->rank[rank].count && !e->failed; i++) {
@@ -437,7 +333,7 @@ static void add_rank(struct emitter *e, uint32_t rank)
 
 /* ---- all ---- */
 
-static void add_head(struct emitter *e, uint64_t end_ns)
+static void add_head(struct hop_emitter *e, uint64_t end_ns)
 {
     const struct hop_mpi_record *record = e->record;
     hop_schedule_add_comment(e->schedule, "recorded by libhopcast_mpi.so: %" PRIu32 " ranks of %s", record->ranks,
@@ -446,6 +342,12 @@ static void add_head(struct emitter *e, uint64_t end_ns)
                              (double)end_ns / 1e9);
     hop_schedule_add_comment(e->schedule, "%" PRIu64 " messages of %" PRIu64 " bytes, and %" PRIu64 " of barriers",
                              e->messages, e->bytes, e->rounds);
+    for (int kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
+        if (record->algorithms[kind] != HOP_ALGORITHM_DEFAULT)
+            hop_schedule_add_comment(e->schedule, "%s of equal parts: %s",
+                                     hop_collective_name((enum hop_collective_kind)kind),
+                                     hop_algorithm_name(record->algorithms[kind]));
+    }
     if (record->to_itself)
         hop_schedule_add_comment(e->schedule, "left out: %" PRIu64 " messages of ranks to themselves",
                                  record->to_itself);
@@ -455,7 +357,7 @@ static void add_head(struct emitter *e, uint64_t end_ns)
                                  record->alone);
 }
 
-static bool make_room(struct emitter *e)
+static bool make_room(struct hop_emitter *e)
 {
     const struct hop_mpi_record *record = e->record;
     size_t count = (size_t)record->first[record->ranks] + 2;
@@ -464,7 +366,8 @@ static bool make_room(struct emitter *e)
     e->left_out = hop_arena_alloc(&e->arena, count * sizeof *e->left_out);
     e->come_first = hop_arena_alloc(&e->arena, count * sizeof *e->come_first);
     e->come = hop_arena_alloc(&e->arena, count * sizeof *e->come);
-    if (!e->devices || !e->op_of || !e->left_out || !e->come_first || !e->come)
+    e->made_by = hop_arena_alloc(&e->arena, count * sizeof *e->made_by);
+    if (!e->devices || !e->op_of || !e->made_by || !e->left_out || !e->come_first || !e->come)
         return false;
     memset(e->op_of, 0xff, count * sizeof *e->op_of); /* HOP_NONE */
     for (uint32_t r = 0; r < record->ranks; r++)
@@ -472,7 +375,7 @@ static bool make_room(struct emitter *e)
     return true;
 }
 
-static enum hop_status make(struct emitter *e, struct hop_schedule **schedule, struct hop_diag *diag)
+static enum hop_status make(struct hop_emitter *e, struct hop_schedule **schedule, struct hop_diag *diag)
 {
     uint64_t end_ns = 0;
     e->schedule = hop_schedule_create("recorded");
@@ -524,12 +427,13 @@ static enum hop_status write_file(const struct hop_schedule *schedule, const cha
 
 enum hop_status hop_record_write(const struct hop_mpi_record *record, const char *path, struct hop_diag *diag)
 {
-    struct emitter e = {.record = record};
+    struct hop_emitter e = {.record = record};
     struct hop_schedule *schedule = NULL;
     enum hop_status status = make(&e, &schedule, diag);
     if (status == HOP_OK)
         status = write_file(schedule, path, diag);
     hop_schedule_destroy(schedule);
+    hop_emit_finish_collectives(&e);
     hop_arena_finish(&e.arena);
     return status;
 }
