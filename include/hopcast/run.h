@@ -65,6 +65,12 @@ HOP_API enum hop_status hop_team_join(const char *session, uint32_t rank, const 
 HOP_API enum hop_status hop_team_join_group(struct hop_group *group, uint32_t node_size,
                                             const struct hop_team_options *options, struct hop_team **team,
                                             struct hop_diag *diag);
+/* As this process was started: by `hopcast launch`, a team of what that started; by mpirun, of all its ranks, on one
+ * machine or several (HOPCAST_NODE_SIZE in the environment: so many ranks in a row are a machine); else a team of
+ * one. *group is NULL before, and gets the group where one was made, also of a failure: the caller's, who ends it
+ * after the team (hop_group_finish, or hop_group_leave after a failure, and hop_group_destroy). */
+HOP_API enum hop_status hop_team_start(const struct hop_team_options *options, struct hop_group **group,
+                                       struct hop_team **team, struct hop_diag *diag);
 HOP_API void hop_team_destroy(struct hop_team *team); /* NULL is allowed */
 HOP_API uint32_t hop_team_rank(const struct hop_team *team);
 HOP_API uint32_t hop_team_size(const struct hop_team *team);

@@ -12,6 +12,7 @@
 
 #define MAGIC UINT64_C(0x686f707465616d31) /* "hopteam1" */
 #define TIMEOUT_S 10.0
+#define START_S 60.0 /* that all have to start under mpirun */
 enum { SPINS = 20000, SPINS_CROWDED = 4 };
 
 enum hop_status hop_session_create(uint32_t size, char session[HOP_SESSION_SIZE], struct hop_diag *diag)
@@ -298,6 +299,46 @@ enum hop_status hop_team_join_some(const struct hop_team *of, const uint32_t *ra
     number_nodes(made, place);
     free(place);
     return hand_over(made, meet_by_messages(made, diag), team);
+}
+
+/* ---- as this process was started ---- */
+
+static enum hop_status read_node_size(uint32_t *node_size, struct hop_diag *diag)
+{
+    const char *text = getenv("HOPCAST_NODE_SIZE");
+    char *end = NULL;
+    double size = text && *text ? hop_text_number(text, &end) : 0;
+    if (end && (end == text || *end || !(size >= 0 && size <= HOP_RANKS_MAX && size == (uint32_t)size)))
+        return hop_fail(diag, HOP_ERR_INVALID, "HOPCAST_NODE_SIZE=%s is no number of ranks\n0 to %u", text,
+                        HOP_RANKS_MAX);
+    *node_size = (uint32_t)size;
+    return HOP_OK;
+}
+
+static enum hop_status join_as_launched(const char *session, const char *rank, const struct hop_team_options *options,
+                                        struct hop_team **team, struct hop_diag *diag)
+{
+    enum hop_status status = hop_team_join(session, (uint32_t)strtoul(rank, NULL, 10), options, team, diag);
+    /* A program that this one starts is not this rank. */
+    (void)unsetenv(HOP_LAUNCH_SESSION);
+    (void)unsetenv(HOP_LAUNCH_RANK);
+    return status;
+}
+
+enum hop_status hop_team_start(const struct hop_team_options *options, struct hop_group **group, struct hop_team **team,
+                               struct hop_diag *diag)
+{
+    const char *session = getenv(HOP_LAUNCH_SESSION), *rank = getenv(HOP_LAUNCH_RANK);
+    char alone[HOP_SESSION_SIZE];
+    uint32_t node_size;
+    if (session && rank)
+        return join_as_launched(session, rank, options, team, diag);
+    HOP_CHECK(read_node_size(&node_size, diag));
+    HOP_CHECK(hop_group_create(&(struct hop_group_options){.start_s = START_S}, group, diag));
+    if (hop_group_size(*group) > 1)
+        return hop_team_join_group(*group, node_size, options, team, diag);
+    HOP_CHECK(hop_session_create(1, alone, diag));
+    return hop_team_join(alone, 0, options, team, diag);
 }
 
 /* ---- parting ---- */

@@ -98,7 +98,16 @@ struct hop_team {
 };
 
 /* Tags of messages between machines. */
-enum { HOP_TAG_GATHER = 1, HOP_TAG_PLAN, HOP_TAG_TIMES, HOP_TAG_BARRIER, HOP_TAG_ASK, HOP_TAG_ANSWER, HOP_TAG_MARK };
+enum {
+    HOP_TAG_GATHER = 1,
+    HOP_TAG_PLAN,
+    HOP_TAG_TIMES,
+    HOP_TAG_BARRIER,
+    HOP_TAG_ASK,
+    HOP_TAG_ANSWER,
+    HOP_TAG_MARK,
+    HOP_TAG_APENET
+};
 /* The group's number of a rank of the team, and back; `size`: of none. */
 static inline int hop_team_in_group(const struct hop_team *team, uint32_t rank)
 {
@@ -189,6 +198,8 @@ struct hop_team_wait {
 bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait);
 /* The same where something else is waited for, such as a message: looks after the others, and spends no time. */
 bool hop_team_attend(struct hop_team *team);
+/* Whether the process of a rank of this machine is there no more, which had not taken leave. Any thread may ask. */
+bool hop_team_is_gone(const struct hop_team *team, uint32_t local);
 /* Looks at once whether the others on this machine are there. */
 void hop_team_look(struct hop_team *team);
 /* For so long, beyond the timeout, a program may wait without anything moving: what it is asked to wait for. */

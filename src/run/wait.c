@@ -153,7 +153,7 @@ static bool all_came(const struct hop_team *team)
            (team->in_barrier && atomic_load_explicit(&team->board->passed, memory_order_acquire) != team->round);
 }
 
-static bool is_gone(const struct hop_team *team, uint32_t local)
+bool hop_team_is_gone(const struct hop_team *team, uint32_t local)
 {
     const struct hop_team_member *member = &team->board->members[local];
     int phase = atomic_load_explicit(&member->phase, memory_order_acquire);
@@ -169,7 +169,7 @@ static void look_for_processes(struct hop_team *team, uint32_t most)
     char doing[HOP_DOING_SIZE + 32];
     for (uint32_t i = 0; i < most && i < team->local_size; i++) {
         uint32_t l = team->looked_at = (team->looked_at + 1) % team->local_size;
-        if (l == team->local || !is_gone(team, l))
+        if (l == team->local || !hop_team_is_gone(team, l))
             continue;
         hop_member_doing(&team->board->members[l], doing, sizeof doing);
         hop_board_lose(team->board, (int)team->rank_of[l], "rank %u died%s (its process %ld is gone)", team->rank_of[l],

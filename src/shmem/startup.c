@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define START_S 60.0 /* that all have to start under mpirun */
-
 static struct {
     uint32_t begun; /* init calls without their finalize */
     int level;
@@ -28,55 +26,17 @@ static struct {
 
 /* ---- meeting ---- */
 
-static enum hop_status join_session(const char *session, uint32_t rank, struct hop_diag *diag)
-{
-    const struct hop_team_options options = {.timeout_s = INFINITY}; /* PEs may compute for as long as they like */
-    return hop_team_join(session, rank, &options, &hop_shmem.team, diag);
-}
-
-static enum hop_status join_alone(struct hop_diag *diag)
-{
-    char session[HOP_SESSION_SIZE];
-    HOP_CHECK(hop_session_create(1, session, diag));
-    return join_session(session, 0, diag);
-}
-
-/* HOPCAST_NODE_SIZE: so many PEs in a row are a machine; 0: those of one host name are. */
-static uint32_t machine_size(void)
-{
-    const char *text = getenv("HOPCAST_NODE_SIZE");
-    char *end = NULL;
-    double size = text && *text ? hop_text_number(text, &end) : 0;
-    if (end && (end == text || *end || !(size >= 0 && size <= HOP_RANKS_MAX && size == (uint32_t)size)))
-        hop_shmem_die("shmem_init", "HOPCAST_NODE_SIZE=%s is no number of PEs\n0 to %u", text, HOP_RANKS_MAX);
-    return (uint32_t)size;
-}
-
-static enum hop_status join_group(struct hop_diag *diag)
-{
-    const struct hop_team_options options = {.timeout_s = INFINITY};
-    HOP_CHECK(hop_group_create(&(struct hop_group_options){.start_s = START_S}, &startup.group, diag));
-    hop_shmem.alone = true;
-    if (hop_group_size(startup.group) == 1)
-        return join_alone(diag);
-    return hop_team_join_group(startup.group, machine_size(), &options, &hop_shmem.team, diag);
-}
-
 static enum hop_status join(struct hop_diag *diag)
 {
-    const char *session = getenv(HOP_LAUNCH_SESSION), *rank = getenv(HOP_LAUNCH_RANK);
+    const struct hop_team_options options = {.timeout_s = INFINITY}; /* PEs may compute for as long as they like */
     hop_shmem.team = startup.before;
     if (startup.before)
         hop_team_begin_again(startup.before);
     startup.before = NULL;
     if (hop_shmem.team)
         return HOP_OK;
-    if (!session || !rank)
-        return join_group(diag);
-    enum hop_status status = join_session(session, (uint32_t)strtoul(rank, NULL, 10), diag);
-    /* A program that this one starts is not this PE. */
-    (void)unsetenv(HOP_LAUNCH_SESSION);
-    (void)unsetenv(HOP_LAUNCH_RANK);
+    enum hop_status status = hop_team_start(&options, &startup.group, &hop_shmem.team, diag);
+    hop_shmem.alone = startup.group != NULL;
     return status;
 }
 
