@@ -4,6 +4,7 @@
 #define HOPCAST_HOPCAST_H
 
 #include "hopcast/amb.h"
+#include "hopcast/apenet.h"
 #include "hopcast/calibrate.h"
 #include "hopcast/collective.h"
 #include "hopcast/compare.h"
