@@ -157,6 +157,24 @@ def chain():
     check(sorted(ends) == [1, 2, 3] and all(abs(ends[rank] - wanted[rank]) < 1e-12 for rank in ends), f"a chain ends at {ends}, not {wanted}")
 
 
+def clocks():
+    """Ranks whose clocks are 1000 s apart wait for each other no longer than others."""
+    own = ["unshare", "-T", "--monotonic", "1000", "--fork"]
+    if not shutil.which("unshare") or subprocess.run([*own, "true"], capture_output=True).returncode:
+        print("no time namespaces here: clocks are not tried")
+        return
+    folder = tempfile.mkdtemp(dir=work)
+    done = subprocess.run([launcher, "-n", "2", patterns, folder, "chain", ":", "-n", "1", *own, patterns, folder, "chain"],
+                          capture_output=True, text=True, timeout=240, cwd=folder,
+                          env={**os.environ, "LD_PRELOAD": library, "HOPCAST_MPI_RECORD": "run.hop"})
+    if check(done.returncode == 0, f"clocks apart: {done.stderr}"):
+        recorded(folder, "clocks apart")
+        with open(os.path.join(folder, "run.hop")) as file:
+            measured = float(re.search(r"# measured (\S+) s", file.read())[1])
+        waited = sum(row["late_sender_seconds"] + row["late_receiver_seconds"] for row in traffic(folder)["waiting"]["ranks"])
+        check(measured < 500 and waited < 500, f"clocks apart: {measured} s, {waited} s of it waiting")
+
+
 def threads():
     """And the place of their calls: each thread's are put together, and so are those of processes at other addresses."""
     document, folder = counted("threads", ranks=2, HOPCAST_MPI_RECORD="run.json")
@@ -378,7 +396,7 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, chain, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
+PARTS = [calls, chain, clocks, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
 SOAKED = [cxx]  # of Open MPI; all of MPICH is
 
 
