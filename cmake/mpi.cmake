@@ -55,7 +55,7 @@ target_link_libraries(hopcast_mpi PRIVATE m ${CMAKE_DL_LIBS})
 # is seen outside.
 if(HOPCAST_SHIMS)
   file(GLOB HOPCAST_ENGINE_SOURCES CONFIGURE_DEPENDS src/mpi/engine/*.c)
-  add_library(hopcast_mpi_engine MODULE ${HOPCAST_ENGINE_SOURCES} src/mpi/completions.c src/mpi/device_memory.c src/mpi/decompose.c)
+  add_library(hopcast_mpi_engine MODULE ${HOPCAST_ENGINE_SOURCES} src/mpi/completions.c src/mpi/rows.c src/mpi/device_memory.c src/mpi/decompose.c)
   set_target_properties(hopcast_mpi_engine PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-engine C_VISIBILITY_PRESET hidden)
   target_include_directories(hopcast_mpi_engine PRIVATE src include)
   target_compile_definitions(hopcast_mpi_engine PRIVATE _GNU_SOURCE)

@@ -3,12 +3,6 @@
 
 #include "base/base.h"
 
-const uintptr_t *hop_role(const struct hop_mpi_row *row, const uintptr_t *arguments, char letter)
-{
-    const char *at = strchr(row->roles, letter);
-    return at ? &arguments[at - row->roles] : NULL;
-}
-
 static void want_statuses(struct hop_completions *c, const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row,
                           char letter, uintptr_t ignore, uint32_t count)
 {

@@ -14,9 +14,6 @@ struct hop_completions {
     uint32_t status_room;
 };
 
-/* The argument of a role; NULL: it has none. */
-const uintptr_t *hop_role(const struct hop_mpi_row *row, const uintptr_t *arguments, char letter);
-
 /* Before it: the arguments by which to make it. */
 const uintptr_t *hop_completions_enter(struct hop_completions *c, const struct hop_mpi_shim *mpi,
                                        const struct hop_mpi_row *row, const uintptr_t *arguments);

@@ -8,14 +8,14 @@
 
 struct job {
     const struct hop_mpi_shim *mpi;
-    const char *roles;
+    const struct hop_mpi_row *row;
     const uintptr_t *arguments;
     const struct hop_mpi_ranks *ranks;
     hop_mpi_take *take;
     void *context;
     enum hop_mpi_class class;
     enum hop_mpi_memory memory;
-    bool large, received;
+    bool received;
     uint64_t bytes;
 };
 
@@ -23,14 +23,14 @@ struct job {
 
 static bool has(const struct job *job, char role)
 {
-    return strchr(job->roles, role) != NULL;
+    return hop_has_role(job->row, role);
 }
 
 /* 0 where there is none. */
 static uintptr_t argument(const struct job *job, char role)
 {
-    const char *at = strchr(job->roles, role);
-    return at ? job->arguments[at - job->roles] : 0;
+    const uintptr_t *at = hop_role(job->row, job->arguments, role);
+    return at ? *at : 0;
 }
 
 static int number(const struct job *job, char role)
@@ -40,13 +40,13 @@ static int number(const struct job *job, char role)
 
 static int64_t count(const struct job *job, char role)
 {
-    return job->large ? (int64_t)argument(job, role) : (int)argument(job, role);
+    return job->row->large ? (int64_t)argument(job, role) : (int)argument(job, role);
 }
 
 static int64_t count_at(const struct job *job, char role, int index)
 {
     uintptr_t array = argument(job, role);
-    return job->large ? ((const int64_t *)array)[index] : ((const int *)array)[index];
+    return job->row->large ? ((const int64_t *)array)[index] : ((const int *)array)[index];
 }
 
 static bool in_place(const struct job *job)
@@ -293,14 +293,8 @@ static void decompose_received(struct job *job, enum hop_mpi_kind kind)
 uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
                            hop_mpi_take *take, void *context)
 {
-    size_t length = strlen(row->name);
-    struct job job = {.mpi = mpi,
-                      .roles = row->roles,
-                      .arguments = arguments,
-                      .take = take,
-                      .context = context,
-                      .class = class_of(row->kind),
-                      .large = strcmp(row->name + length - 2, "_c") == 0};
+    struct job job = {
+        .mpi = mpi, .row = row, .arguments = arguments, .take = take, .context = context, .class = class_of(row->kind)};
     if (row->kind < KIND_POINT)
         return 0;
     if (row->kind == KIND_IO)

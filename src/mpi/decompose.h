@@ -12,12 +12,8 @@
 #define HOP_MPI_DECOMPOSE_H
 
 #include "mpi/mpi_shim.h"
+#include "mpi/rows.h"
 #include "mpi/traffic_counts.h"
-
-struct hop_mpi_row {
-    const char *name, *roles;
-    enum hop_mpi_kind kind;
-};
 
 /* Messages go to take; the sum of their bytes is returned. Of a call on files, the bytes read or written. */
 typedef void hop_mpi_take(void *context, const struct hop_mpi_message *message);

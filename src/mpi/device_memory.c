@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Asked of cuPointerGetAttribute or hipPointerGetAttribute, whose attributes have one number. A program may load the driver at
- * any time: it is looked for again when libraries have come. */
+ * any time: it is looked for again when libraries have come, as often as it could have made memory since. */
 #include "mpi/device_memory.h"
 
 #include <dlfcn.h>
@@ -15,6 +15,10 @@ typedef int ask_pointer(void *data, int attribute, unsigned long long pointer);
 
 static ask_pointer *ask;                /* NULL: no driver yet */
 static unsigned device_type;            /* what it says of a device's memory */
+#define OFTEN (1u << 16)                /* ticks, tens of microseconds; making a context takes milliseconds */
+
+__thread uint64_t hop_memory_ticks __attribute__((tls_model("initial-exec")));
+static __thread uint64_t looked_at __attribute__((tls_model("initial-exec")));
 static unsigned long long libraries_at; /* how many had come when it was looked for */
 
 static int count_libraries(struct dl_phdr_info *info, size_t size, void *count)
@@ -57,8 +61,9 @@ static ask_pointer *driver(void)
 {
     ask_pointer *known = __atomic_load_n(&ask, __ATOMIC_ACQUIRE);
     unsigned long long count = 0;
-    if (known)
+    if (known || (hop_memory_ticks && hop_memory_ticks - looked_at < OFTEN))
         return known;
+    looked_at = hop_memory_ticks;
     (void)dl_iterate_phdr(count_libraries, &count);
     if (count == __atomic_load_n(&libraries_at, __ATOMIC_RELAXED))
         return NULL;

@@ -9,6 +9,9 @@
 #include "mpi/traffic_counts.h"
 
 enum hop_mpi_memory hop_mpi_memory_of(const void *buffer);
+/* By whom a clock is read anyway: its ticks before each call of a thread, so that a driver is not looked for all the time. */
+extern __thread uint64_t hop_memory_ticks;
+
 /* Whether there is such a driver. */
 bool hop_mpi_has_driver(void);
 /* By that driver, in the context that the calling thread has; false: it does not. */

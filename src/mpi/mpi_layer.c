@@ -317,6 +317,7 @@ static void begin(const struct hop_mpi_shim *mpi, uintptr_t comm)
     layer.mpi = mpi;
     layer.begin_s = hop_now_s();
     hop_ticks_begin();
+    hop_rows_begin();
     layer.process = getpid();
     begin_engine();
     __atomic_store_n(&on, true, __ATOMIC_RELEASE);
@@ -410,12 +411,12 @@ void hop_layer_received(const struct hop_mpi_row *row, const uintptr_t *argument
 
 uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request)
 {
-    const char *made = strchr(row->roles, 'Q');
+    const uintptr_t *made = hop_role(row, arguments, 'Q');
     struct hop_mpi_messages kept = {0};
     uint64_t bytes = 0;
     if (made) {
         (void)hop_mpi_decompose(layer.mpi, row, arguments, keep, &kept);
-        hop_persistent_add(hop_layer_request(arguments[made - row->roles], 0), &kept);
+        hop_persistent_add(hop_layer_request(*made, 0), &kept);
     } else if (row->kind == KIND_START) {
         bytes = hop_persistent_start(hop_layer_request(arguments[0], 0));
     } else if (row->kind == KIND_START_ALL) {

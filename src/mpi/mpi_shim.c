@@ -38,6 +38,8 @@ static void drop(struct hop_mpi_ranks *ranks)
     }
 }
 
+static uint64_t gone = 1; /* how many communicators that were known */
+
 static int drop_of_comm(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct hop_mpi_ranks *ranks = value;
@@ -45,6 +47,7 @@ static int drop_of_comm(MPI_Comm comm, int key, void *value, void *extra)
     if (ranks && ranks->own_state && drop_state)
         drop_state(ranks->own_state);
     drop(ranks);
+    (void)__atomic_add_fetch(&gone, 1, __ATOMIC_RELEASE);
     return MPI_SUCCESS;
 }
 
@@ -193,9 +196,8 @@ static struct hop_mpi_ranks *look_at(MPI_Comm comm)
 /* Two threads that meet a communicator at once: the first to come keeps its answer. */
 static volatile char lock;
 
-static struct hop_mpi_ranks *ranks_of(uintptr_t word)
+static struct hop_mpi_ranks *look_up(MPI_Comm comm)
 {
-    MPI_Comm comm = (MPI_Comm)word;
     void *known = NULL;
     int there = 0;
     if (PMPI_Comm_get_attr(comm, comm_key, &known, &there) != MPI_SUCCESS || there)
@@ -211,6 +213,23 @@ static struct hop_mpi_ranks *ranks_of(uintptr_t word)
     }
     __atomic_clear(&lock, __ATOMIC_RELEASE);
     return known;
+}
+
+/* A thread's last one is known without asking until a communicator goes. */
+static struct hop_mpi_ranks *ranks_of(uintptr_t comm)
+{
+    static __thread struct {
+        uintptr_t comm;
+        uint64_t gone;
+        struct hop_mpi_ranks *ranks;
+    } last __attribute__((tls_model("initial-exec")));
+    uint64_t now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
+    if (last.gone != now || last.comm != comm) {
+        last.ranks = look_up((MPI_Comm)comm);
+        last.comm = comm;
+        last.gone = last.ranks ? now : 0;
+    }
+    return last.ranks;
 }
 
 static struct hop_mpi_ranks *look_at_window(MPI_Win window)

@@ -2,6 +2,7 @@
 #include "mpi/summary.h"
 
 #include "base/base.h"
+#include "mpi/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ void hop_summary_say(const struct hop_mpi_summary *run)
     for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
         mpi_s += run->calls[c].seconds;
         if (run->calls[c].calls)
-            lines[functions++] = (struct line){run->names[c], &run->calls[c], NULL};
+            lines[functions++] = (struct line){hop_mpi_rows[c].name, &run->calls[c], NULL};
     }
     (void)fprintf(
         stderr,
@@ -78,7 +79,7 @@ void hop_summary_say(const struct hop_mpi_summary *run)
     say_table("call", "", lines, functions, all_s, mpi_s);
     for (uint32_t i = 0; i < run->sites->count; i++) {
         const struct hop_mpi_site_sum *site = &run->sites->items[i];
-        lines[i] = (struct line){run->names[site->call], &site->sum, &site->place};
+        lines[i] = (struct line){hop_mpi_rows[site->call].name, &site->sum, &site->place};
     }
     say_table("call from one place", "  place", lines, run->sites->count, all_s, mpi_s);
     (void)fputs(run->more ? run->more : "", stderr);

@@ -15,8 +15,7 @@ struct hop_mpi_summary {
     int ranks;
     double seconds; /* of rank 0, from MPI_Init on */
     uint64_t messages, bytes;
-    const char *const *names;        /* of the HOP_MPI_CALL_COUNT functions */
-    const struct hop_mpi_sum *calls; /* of each */
+    const struct hop_mpi_sum *calls; /* of the HOP_MPI_CALL_COUNT functions */
     const struct hop_mpi_sites *sites;
     struct hop_mpi_rank_time least, most; /* in MPI */
     const char *more;                     /* what else there is to say, NULL: nothing */

@@ -17,8 +17,6 @@
 
 static const char *const class_names[CLASS_COUNT] = {"point_to_point", "collective", "neighbourhood", "one_sided",
                                                      "one_sided"};
-#define ROW_NAME(arity, name, kind, roles) #name,
-static const char *const call_names[] = {HOP_MPI_CALLS(ROW_NAME)};
 
 struct rank_part {
     char host[64];
@@ -188,7 +186,7 @@ static void put_calls(struct hop_buffer *out, const struct file *file)
 {
     for (unsigned c = 0; c < HOP_MPI_CALL_COUNT; c++) {
         if (file->calls[c].calls) {
-            hop_json_put(out, "\n    {name:%s", call_names[c]);
+            hop_json_put(out, "\n    {name:%s", hop_mpi_rows[c].name);
             put_sum(out, &file->calls[c]);
         }
     }
@@ -198,8 +196,8 @@ static void put_sites(struct hop_buffer *out, const struct hop_mpi_sites *sites)
 {
     for (uint32_t i = 0; i < sites->count; i++) {
         const struct hop_mpi_place *place = &sites->items[i].place;
-        hop_json_put(out, "\n    {name:%s,module:%s,offset:%llu", call_names[sites->items[i].call], place->module,
-                     (unsigned long long)place->offset);
+        hop_json_put(out, "\n    {name:%s,module:%s,offset:%llu", hop_mpi_rows[sites->items[i].call].name,
+                     place->module, (unsigned long long)place->offset);
         if (place->function[0])
             hop_json_put(out, "function:%s", place->function);
         put_sum(out, &sites->items[i].sum);
@@ -284,7 +282,6 @@ static void say_summary(const struct file *file)
                                       .seconds = file->run->seconds,
                                       .messages = file->messages,
                                       .bytes = file->bytes,
-                                      .names = call_names,
                                       .calls = file->calls,
                                       .sites = &file->sites,
                                       .least = file->least,

@@ -10,6 +10,7 @@
 #include "mpi/mpi_layer.h"
 
 #include "base/clock.h"
+#include "mpi/device_memory.h"
 #include "mpi/ticks.h"
 
 #include <stdio.h>
@@ -19,9 +20,6 @@
 typedef uintptr_t word;
 
 _Static_assert(sizeof(word) == 8, "arguments are words of 64 bits");
-
-#define ROW(arity, name, kind, roles) [CALL_##name] = {#name, roles, KIND_##kind},
-static const struct hop_mpi_row rows[] = {HOP_MPI_CALLS(ROW)};
 
 static void *next[HOP_MPI_CALL_COUNT][2]; /* MPI_, PMPI_ */
 static __thread int depth __attribute__((tls_model("initial-exec")));
@@ -34,7 +32,7 @@ static void *find_next(enum hop_mpi_call call, bool inner)
     void *found = __atomic_load_n(&next[call][inner], __ATOMIC_ACQUIRE);
     if (found)
         return found;
-    (void)snprintf(name, sizeof name, "%s%s", inner ? "P" : "", rows[call].name);
+    (void)snprintf(name, sizeof name, "%s%s", inner ? "P" : "", hop_mpi_rows[call].name);
     found = hop_layer_next(name);
     if (!found) {
         (void)fprintf(stderr, "libhopcast_mpi.so: no MPI in this process has %s\n", name);
@@ -120,7 +118,7 @@ static int perform(enum hop_mpi_call call, void *address, unsigned arity, const 
 static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *given,
                  const struct hop_mpi_caller *caller)
 {
-    const struct hop_mpi_row *row = &rows[call];
+    const struct hop_mpi_row *row = &hop_mpi_rows[call];
     bool counts = hop_layer_counts(), records = hop_layer_records();
     word request = 0;
     depth++;
@@ -128,12 +126,12 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     if ((calls & (calls - 1)) == 0)
         hop_layer_look();
     before(row, given, &request);
+    uint64_t begin = hop_memory_ticks = counts ? hop_ticks() : 0;
     const word *a = counts ? hop_layer_receiving(row, given) : given;
     a = records ? hop_layer_enter(call, a) : a;
     depth--;
     if (!counts && !records)
         return perform(call, address, arity, a);
-    uint64_t begin = hop_ticks();
     int error = perform(call, address, arity, a);
     uint64_t ticks = hop_ticks() - begin, end_ns = records ? hop_now_ns() : 0, bytes = 0;
     bool pause = __atomic_load_n(&paused, __ATOMIC_RELAXED);
@@ -163,15 +161,15 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
     depth++;
-    if (rows[call].kind == KIND_INIT)
+    if (hop_mpi_rows[call].kind == KIND_INIT)
         hop_layer_prepare();
-    else if (rows[call].kind == KIND_SESSION_END)
+    else if (hop_mpi_rows[call].kind == KIND_SESSION_END)
         hop_layer_session_end();
     depth--;
     int error = do_inside(address, arity, a);
     depth++;
     if (!error)
-        after(&rows[call], a);
+        after(&hop_mpi_rows[call], a);
     depth--;
     return error;
 }

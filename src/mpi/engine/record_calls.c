@@ -7,9 +7,6 @@
 #include "mpi/completions.h"
 #include "mpi/engine/record.h"
 
-#define ROW(arity, name, kind, roles) [CALL_##name] = {#name, roles, KIND_##kind},
-static const struct hop_mpi_row table[] = {HOP_MPI_CALLS(ROW)};
-
 #define PARTITIONED 0x9a7d3c51u /* these messages meet each other only */
 
 static const struct hop_mpi_shim *mpi;
@@ -36,7 +33,7 @@ static __thread struct scribe scribe;
 
 static const uintptr_t *role(enum hop_mpi_call call, const uintptr_t *arguments, char letter)
 {
-    return hop_role(&table[call], arguments, letter);
+    return hop_role(&hop_mpi_rows[call], arguments, letter);
 }
 
 static uintptr_t word(enum hop_mpi_call call, const uintptr_t *arguments, char letter)
@@ -54,16 +51,17 @@ static int out(enum hop_mpi_call call, const uintptr_t *arguments, char letter, 
 void hop_calls_begin(const struct hop_mpi_shim *shim)
 {
     mpi = shim;
+    hop_rows_begin();
 }
 
 const char *hop_calls_name(uint32_t call)
 {
-    return table[call].name;
+    return hop_mpi_rows[call].name;
 }
 
 enum hop_mpi_kind hop_calls_kind(uint32_t call)
 {
-    return table[call].kind;
+    return hop_mpi_rows[call].kind;
 }
 
 static bool is_recorded(enum hop_mpi_kind kind)
@@ -75,11 +73,11 @@ static bool is_recorded(enum hop_mpi_kind kind)
 
 const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *arguments)
 {
-    enum hop_mpi_kind kind = table[call].kind;
+    enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     if (!is_recorded(kind))
         return arguments;
     uint64_t entered_ns = hop_now_ns();
-    const uintptr_t *words = hop_completions_enter(&scribe.about, mpi, &table[call], arguments);
+    const uintptr_t *words = hop_completions_enter(&scribe.about, mpi, &hop_mpi_rows[call], arguments);
     if (kind == KIND_FREE)
         scribe.freed = mpi->request_at(arguments[0], 0);
     if (role(call, arguments, 'V')) {
@@ -130,13 +128,13 @@ static void push_together(enum hop_mpi_call call, const struct hop_mpi_ranks *ra
 
 static void push_messages(enum hop_mpi_call call, const uintptr_t *arguments, const struct hop_mpi_ranks *ranks)
 {
-    enum hop_mpi_kind kind = table[call].kind;
-    const char *name = table[call].name + strlen("MPI_");
+    enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
+    const char *name = hop_mpi_rows[call].name + strlen("MPI_");
     uint32_t first = scribe.count;
     scribe.where = ranks->id ^ (role(call, arguments, 'p') ? PARTITIONED : 0);
     scribe.tag = (uint32_t)word(call, arguments, 'g');
     scribe.flags = name[0] == 'B' || (name[0] == 'I' && name[1] == 'b') ? ITEM_EAGER : 0;
-    (void)hop_mpi_decompose(mpi, &table[call], arguments, take, NULL);
+    (void)hop_mpi_decompose(mpi, &hop_mpi_rows[call], arguments, take, NULL);
     bool twice = kind == KIND_ALLREDUCE && !ranks->inter;
     for (uint32_t i = first + (twice ? (scribe.count - first) / 2 : 0); i < scribe.count; i++) {
         if (kind == KIND_SCAN || twice)
@@ -264,7 +262,7 @@ static const struct hop_mpi_ranks *made(enum hop_mpi_call call, const uintptr_t 
 static void write_moves(enum hop_mpi_call call, const uintptr_t *a, uint32_t *receive,
                         const struct hop_mpi_ranks *ranks)
 {
-    enum hop_mpi_kind kind = table[call].kind;
+    enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     if (!ranks)
         return;
     if (kind == KIND_BARRIER || kind == KIND_FENCE || (kind >= KIND_BCAST && kind <= KIND_NEIGHBOUR_ALLTOALL))
@@ -281,11 +279,11 @@ static void write_moves(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
 static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *receive,
                         const struct hop_mpi_ranks *ranks)
 {
-    enum hop_mpi_kind kind = table[call].kind;
+    enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     if ((kind == KIND_PROBE || kind == KIND_MPROBE) && !out(call, a, 'F', 1))
         return false;
     if (kind == KIND_COMPLETE)
-        return hop_completions_each(&scribe.about, &table[call], a, end_request);
+        return hop_completions_each(&scribe.about, &hop_mpi_rows[call], a, end_request);
     if (kind == KIND_START)
         start(mpi->request_at(a[0], 0));
     for (int i = 0; kind == KIND_START_ALL && i < (int)a[0]; i++)
@@ -329,7 +327,8 @@ static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_it
             return;
         scribe.items[0].flags |= ITEM_POLL;
     }
-    bool later = request || persistent || table[call].kind == KIND_START || table[call].kind == KIND_START_ALL;
+    bool later =
+        request || persistent || hop_mpi_rows[call].kind == KIND_START || hop_mpi_rows[call].kind == KIND_START_ALL;
     for (uint32_t i = 1; later && i < scribe.count; i++)
         scribe.items[i].flags |= ITEM_LATER;
     base = hop_log_add(scribe.items, persistent ? 1 : scribe.count);
@@ -340,7 +339,7 @@ static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_it
 
 void hop_record_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused)
 {
-    enum hop_mpi_kind kind = table[call].kind;
+    enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     if (!is_recorded(kind) || hop_log_full_ns())
         return;
     if (kind == KIND_FREE) {
