@@ -91,7 +91,7 @@ static const struct tool_option table[] = {
     SHARED(json, AT(map_request, json), .use = USE_PRINT, .excludes = "draw ascii",
            .help = "everything, for machines (docs/map.schema.json)"),
     SHARED(output, AT(map_request, output),
-           .help = "the placement, for `hopcast predict --map` and `hopcast run --map`"),
+           .help = "the placement, for --map of predict and run, and for HOPCAST_MAP of MPI programs (docs/mpi.md)"),
     OPTION("placed", 0, TEXT, AT(map_request, placed), "FILE", "write the schedule that was given, on its new devices",
            .use = USE_OUTPUT),
     SHARED(launch, AT(map_request, launch)),
