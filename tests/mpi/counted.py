@@ -359,7 +359,7 @@ int main(int count, char **words)
 
 def spawned():
     """A job that another one starts writes a file of its own; what goes between them stands in both."""
-    done, folder = run(patterns, "FOLDER", "spawn", ranks=2)
+    done, folder = run(patterns, "FOLDER", "spawn", ranks=2, HOPCAST_MPI_RECORD="run.hop")
     if "Error in spawn call" in done.stderr:
         print("this MPI starts no other job here, with or without the library: spawning is not tried")
         return
@@ -370,6 +370,10 @@ def spawned():
         document = traffic(folder, name)
         check(document["ranks"] == 2 and document["elsewhere_bytes"] == elsewhere, f"to the other job, {name}: {document['elsewhere_bytes']}")
         same(document, {("collective", 0, 1): [4, 1], ("collective", 1, 0): [4, 1]}, f"within one of two jobs, {name}")
+    names = [name for name in os.listdir(folder) if name.startswith("run.")]
+    check(len(names) == 2, f"a schedule each: {names}")
+    for name in names:
+        recorded(folder, f"one of two jobs, {name}", name)
 
 
 def monitoring():

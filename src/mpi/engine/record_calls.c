@@ -118,12 +118,21 @@ static const struct hop_mpi_ranks *ranks_of(enum hop_mpi_call call, const uintpt
     return window ? mpi->window(*window) : mpi->ranks(word(call, arguments, 'c'));
 }
 
+/* Without those of another job, who record what they do by themselves. */
+static uint64_t ranks_here(const struct hop_mpi_ranks *ranks)
+{
+    uint64_t here = ranks->inter ? (uint64_t)ranks->local_size : 0;
+    for (int r = 0; ranks->world && r < ranks->size; r++)
+        here += ranks->world[r] >= 0;
+    return ranks->world ? here : here + (uint64_t)ranks->size;
+}
+
 static void push_together(enum hop_mpi_call call, const struct hop_mpi_ranks *ranks)
 {
-    uint64_t size = ranks ? (uint64_t)ranks->size + (ranks->inter ? (uint64_t)ranks->local_size : 0) : 0;
-    if (size > 1)
+    uint64_t here = ranks ? ranks_here(ranks) : 0;
+    if (here > 1)
         push((struct hop_item){
-            .kind = ITEM_TOGETHER, .call = (uint16_t)call, .peer = -1, .where = ranks->id, .size = size});
+            .kind = ITEM_TOGETHER, .call = (uint16_t)call, .peer = -1, .where = ranks->id, .size = here});
 }
 
 static void push_messages(enum hop_mpi_call call, const uintptr_t *arguments, const struct hop_mpi_ranks *ranks)

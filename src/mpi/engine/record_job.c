@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { ASKED_OFTEN = 10 };
 #define LIMIT_BYTES ((uint64_t)64 << 20) /* of all ranks together */
@@ -234,10 +235,22 @@ static void say_full(const struct hop_mpi_record *record)
                       rank, (double)cut * 1e-9);
 }
 
+/* A job that another one has spawned puts its number before the name's end. */
+static const char *name_file(void)
+{
+    static char path[HOP_MPI_ASKED_SIZE + 32];
+    const char *name = own.job->asked[ASKED_RECORD], *end = strrchr(name, '.');
+    int length = end ? (int)(end - name) : (int)strlen(name);
+    if (!name[0] || !own.job->mpi->is_spawned())
+        return name;
+    (void)snprintf(path, sizeof path, "%.*s.job%ld%s", length, name, (long)getpid(), end ? end : "");
+    return path;
+}
+
 static void use(struct hop_mpi_record *record)
 {
     struct hop_diag diag = {.what = "out of memory"};
-    const char *path = own.job->asked[ASKED_RECORD];
+    const char *path = name_file();
     memcpy(record->algorithms, own.options.algorithm, sizeof record->algorithms);
     set_times(record);
     say_full(record);
