@@ -28,6 +28,7 @@ static struct {
     bool uncounted, records;
 } layer;
 static bool on;
+bool hop_layer_quick;
 static const struct hop_mpi_engine *minds_threads; /* until the process ends */
 
 /* How the versions begin that are known to work alike, and the shim for them. */
@@ -241,6 +242,7 @@ static void begin_asked(void)
 static void begin_engine(void)
 {
     begin_asked();
+    __atomic_store_n(&hop_layer_quick, layer.uncounted && !layer.records && !asked[ASKED_MAP][0], __ATOMIC_RELEASE);
     if (prepared && !(layer.engine && asked[ASKED_MAP][0]))
         prepared->before(NULL);
 }
@@ -441,6 +443,7 @@ static struct hop_mpi_run describe(const char *ended)
 /* Only one thread gets to write. */
 static bool turn_off(void)
 {
+    __atomic_store_n(&hop_layer_quick, false, __ATOMIC_RELEASE);
     return __atomic_exchange_n(&on, false, __ATOMIC_ACQ_REL);
 }
 

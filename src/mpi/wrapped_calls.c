@@ -152,12 +152,19 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     return 0;
 }
 
+/* Kinds that are more than moved data to the layer. */
+#define BIT(kind) (UINT64_C(1) << (kind))
+static const uint64_t SPECIAL = BIT(KIND_INIT) | BIT(KIND_FINALIZE) | BIT(KIND_SESSION) | BIT(KIND_SESSION_END) |
+                                BIT(KIND_SESSION_COMM) | BIT(KIND_ABORT) | BIT(KIND_PCONTROL) | BIT(KIND_COMM_FREE);
+
 static int through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a,
                    const struct hop_mpi_caller *caller)
 {
     void *address = find_next(call, inner);
     if (depth > 0)
         return do_call(address, arity, a);
+    if (__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) && !(SPECIAL >> rows[call].kind & 1))
+        return perform(call, address, arity, a);
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
     depth++;

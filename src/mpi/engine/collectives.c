@@ -124,10 +124,11 @@ void hop_collectives_begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CAL
 
 /* ---- calls ---- */
 
-static bool in_order(struct hop_comm_state *state, const struct hop_mpi_wanted *wanted, bool scheduled, int *error)
+static bool in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted, bool scheduled, int *error)
 {
     const char *algorithm = hop_orderly_algorithm(wanted->shape.kind, state->ranks->size);
-    bool ours = scheduled && algorithm && !state->never && hop_comm_team(&here.rules, state, wanted->comm) &&
+    bool ours = scheduled && hop_mpi_call_adds(here.job->mpi, wanted) && algorithm && !state->never &&
+                hop_comm_team(&here.rules, state, wanted->comm) &&
                 hop_run_collective(here.job, state, wanted, algorithm, error);
     if (!ours)
         *error = hop_run_orderly(here.job, state, wanted);
@@ -146,8 +147,8 @@ static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *
     if (!scheduled || state->never)
         return false;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
-    return by && hop_comm_team(&here.rules, state, wanted.comm) &&
-           hop_run_collective(here.job, state, &wanted, by, error);
+    return by && hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
+           hop_comm_team(&here.rules, state, wanted.comm) && hop_run_collective(here.job, state, &wanted, by, error);
 }
 
 bool hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)

@@ -82,11 +82,12 @@ static uint32_t place_of(const struct hop_plan_shape *shape)
 }
 
 /* All ranks of the communicator have seen the same. */
-static bool is_worth_a_plan(struct hop_comm_state *state, const struct hop_plan_shape *shape)
+bool hop_comm_is_worth_it(const struct hop_comm_rules *rules, struct hop_comm_state *state,
+                          const struct hop_plan_shape *shape)
 {
     uint32_t *seen = &state->seen[place_of(shape)];
-    *seen += *seen < TEAMS_AFTER;
-    return *seen >= TEAMS_AFTER;
+    *seen += *seen <= TEAMS_AFTER;
+    return !rules->table || *seen > TEAMS_AFTER;
 }
 
 const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_state *state,
@@ -100,8 +101,7 @@ const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_
         state->chosen[shape->kind].by =
             hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, shape->bytes);
     }
-    const char *by = state->chosen[shape->kind].by;
-    return by && is_worth_a_plan(state, shape) ? by : NULL;
+    return state->chosen[shape->kind].by;
 }
 
 /* ---- a team ---- */

@@ -43,6 +43,9 @@ struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uin
 /* The algorithm of a collective that is to be ours; NULL: the library's. */
 const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_state *state,
                             const struct hop_mpi_wanted *wanted);
+/* Whether a schedule is made for that shape, which takes a while: not for its first calls. */
+bool hop_comm_is_worth_it(const struct hop_comm_rules *rules, struct hop_comm_state *state,
+                          const struct hop_plan_shape *shape);
 /* Its team; NULL: it has none, on all of its ranks. */
 struct hop_team *hop_comm_team(const struct hop_comm_rules *rules, struct hop_comm_state *state, uintptr_t comm);
 /* The team had a fault that all of its ranks know of: from now on the library. */

@@ -232,8 +232,12 @@ bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_rank
     shape->bytes = read_by_kind(&r, root);
     if (shape->kind == HOP_COLLECTIVE_BARRIER)
         return true;
-    if (shape->bytes == 0 || longest(shape, (uint32_t)ranks->size) > HOP_MPI_BYTES_MOST)
-        return false;
+    return shape->bytes > 0 && longest(shape, (uint32_t)ranks->size) <= HOP_MPI_BYTES_MOST;
+}
+
+bool hop_mpi_call_adds(const struct hop_mpi_shim *mpi, struct hop_mpi_wanted *wanted)
+{
+    struct hop_plan_shape *shape = &wanted->shape;
     return !wanted->op ||
            (mpi->collectives->element(wanted->type, &shape->type) &&
             mpi->collectives->reduction(wanted->op, &shape->reduce) && hop_reduce_suits(shape->reduce, shape->type));

@@ -39,5 +39,7 @@ uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);
 /* false: it is for the library, on every rank of the communicator. Then wanted->op says whether it is a reduction. */
 bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
                        const uintptr_t *arguments, struct hop_mpi_wanted *wanted);
+/* The same, of its type and operation, if it has one: whether a schedule has them. */
+bool hop_mpi_call_adds(const struct hop_mpi_shim *mpi, struct hop_mpi_wanted *wanted);
 
 #endif
