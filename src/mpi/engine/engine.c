@@ -6,9 +6,9 @@
 
 static void begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
 {
-    hop_collectives_begin(job, takes);
     if (job->asked[ASKED_MAP][0])
         hop_mapping_begin(job);
+    hop_collectives_begin(job, takes);
 }
 
 static void end(void)

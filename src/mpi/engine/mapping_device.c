@@ -22,7 +22,7 @@ static struct {
     char bus_id[32];
     char other[32]; /* what the program chose later */
 } own;
-static bool chosen, other_seen;
+static bool chosen, other_claimed, other_seen; /* other_seen: own.other is whole */
 static _Thread_local bool met;
 
 static void name_device(const struct hop_gpu *driver, int number, char text[32])
@@ -138,9 +138,10 @@ void hop_mapped_device_look(bool verbose, int rank)
     if (!__atomic_load_n(&chosen, __ATOMIC_ACQUIRE) || own.process != getpid())
         return;
     hop_mapped_device_thread();
-    if (!is_elsewhere(own.driver, own.number, other) || __atomic_exchange_n(&other_seen, true, __ATOMIC_ACQ_REL))
+    if (!is_elsewhere(own.driver, own.number, other) || __atomic_exchange_n(&other_claimed, true, __ATOMIC_ACQ_REL))
         return;
     memcpy(own.other, other, sizeof own.other);
+    __atomic_store_n(&other_seen, true, __ATOMIC_RELEASE);
     if (verbose)
         (void)fprintf(stderr, "libhopcast_mpi.so: rank %d: the program chose %s itself, not %s of the map; so it is\n",
                       rank, other, own.bus_id);
