@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of wrapped calls beside each MPI's header: names.py SOURCE CC HEADER...
+"""The table of wrapped calls beside each MPI's header and library: names.py SOURCE CC HEADER[=LIBRARY]...
 
 Every function of an mpi.h that takes a buffer and a type, and moves data by a communicator, window, file or message, is in
 the table; and each call of the table that the header has takes as many arguments as there, with counts, types and so on
@@ -39,7 +39,7 @@ def functions(header):
     """name -> parameters, of a header and those beside it that it includes."""
     text = ""
     folder = os.path.dirname(header)
-    for name in [os.path.basename(header), "mpi_proto.h", "mpi-ext.h"]:
+    for name in [os.path.basename(header), "mpi_proto.h", "mpio.h", "mpi-ext.h"]:
         if os.path.exists(os.path.join(folder, name)):
             with open(os.path.join(folder, name), errors="replace") as file:
                 text += file.read()
@@ -51,6 +51,21 @@ def functions(header):
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     found = re.findall(r"\bint\s+(MPIX?_\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", text)
     return {name: [" ".join(p.split()) for p in parameters.split(",")] for name, parameters in found}
+
+
+# Neither in a header as functions, nor moving anything: conversions of handles, callbacks, clocks.
+APART = re.compile(r"MPI_(T_\w+|\w+_[cf]2[cf]|\w+_FN(_NULL)?|\w+_F90|Wti(ck|me)|Aint_(add|diff))$")
+
+
+def exported(library, there, roles):
+    """What a library exports and nobody says the parameters of; and what it exports under one name of two."""
+    told = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"^\w+ [TW] (P?MPIX?_[A-Z]\w*)", told, flags=re.M))
+    wrong = [f"{library} exports {name}, which no header of it declares" for name in sorted(names)
+             if name[0] == "M" and name not in there and not APART.match(name)]
+    if len(names) < 500:
+        wrong.append(f"{library} exports only {len(names)} functions: it was not understood")
+    return wrong + [f"{library} has no P{name}" for name in roles if name in names and "P" + name not in names]
 
 
 def moves(name, parameters):
@@ -87,7 +102,10 @@ def main():
     source, compiler, headers, wrong = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:], []
     roles = table(source, compiler)
     for header in headers:
+        header, _, library = header.partition("=")
         there = functions(header)
+        if library:
+            wrong += exported(library, there, roles)
         with open(header, errors="replace") as file:
             if "MPI_ABI_VERSION" in file.read():
                 wrong += standard(source, compiler, header)
