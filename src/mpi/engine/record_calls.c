@@ -76,7 +76,7 @@ const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *argum
     enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     if (!is_recorded(kind))
         return arguments;
-    uint64_t entered_ns = hop_now_ns();
+    scribe.begin_ns = hop_now_ns();
     const uintptr_t *words = hop_completions_enter(&scribe.about, mpi, &hop_mpi_rows[call], arguments);
     if (kind == KIND_FREE)
         scribe.freed = mpi->request_at(arguments[0], 0);
@@ -85,8 +85,6 @@ const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *argum
         scribe.window = ranks ? ranks->id : 0;
         scribe.window_ranks = ranks ? (uint64_t)ranks->size : 0;
     }
-    scribe.begin_ns = hop_now_ns();
-    scribe.own_ns += scribe.begin_ns - entered_ns;
     return words;
 }
 
