@@ -163,7 +163,7 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
     void *address = find_next(call, inner);
     if (depth > 0)
         return do_call(address, arity, a);
-    if (__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) && !(SPECIAL >> rows[call].kind & 1))
+    if (__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) && !(SPECIAL >> hop_mpi_rows[call].kind & 1))
         return perform(call, address, arity, a);
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
