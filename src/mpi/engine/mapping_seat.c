@@ -164,7 +164,7 @@ static void sit_at_nic(const struct hop_mpi_seat *seat, bool before_mpi, struct 
     if (!seat->nic[0])
         return;
     if (!name_nic(seat->nic, value, sizeof value)) {
-        add(seated, "; no NIC: %s is none with RDMA and an active port", seat->nic);
+        add(seated, "; NIC left to the MPI: %s is none with RDMA and an active port", seat->nic);
     } else if (set && strcmp(set, value) != 0) {
         add(seated, "; NIC %s, as %s was before, not %s", set, nic_variable, value);
     } else if (!before_mpi) {
