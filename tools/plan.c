@@ -76,7 +76,8 @@ static const struct tool_option table[] = {
     OPTION("time-limit", 0, TIME, AT(plan_request, options.time_limit_s), "TIME",
            "stop after that, with the best so far; so do Ctrl-C and SIGTERM", .least = 1e-9),
     OPTION("max-nodes", 0, WHOLE, AT(plan_request, options.max_nodes), "N",
-           "stop after N states of all searches: the same result each time, whatever the threads and processes",
+           "stop after N states of each step's search, and N of all that comes after: the same result each time, "
+           "whatever the threads and processes",
            .low = 1),
     SHARED(gap, AT(plan_request, options.gap)),
     OPTION("threads", 0, COUNT, AT(plan_request, options.threads), "N",

@@ -47,8 +47,10 @@ struct hop_plan_options {
     bool keep_placement;          /* every rank stays where it is */
     bool allow_unclean, no_waits; /* as for hop_order_search */
     uint64_t seed;
-    uint64_t max_nodes;  /* states of all searches; the same result each time, whatever the threads and ranks. 0: a
-                                         * few seconds' worth on up to 8 devices, minutes' on 64 */
+    /* States: as many for the best order where ranks are and for that on the best placement as hop_order_search takes with the
+     * same limit, and as many for all that comes after these; of a collective both of its default algorithm. The same result
+     * each time, whatever the threads and ranks. 0: a few seconds' worth on up to 8 devices, minutes' on 64. */
+    uint64_t max_nodes;
     double time_limit_s; /* 0: none */
     double gap;          /* good enough: stop at (value - bound) / bound <= gap */
     double

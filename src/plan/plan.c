@@ -145,10 +145,11 @@ static struct hop_plan_try step_of(const struct hop_plan_work *work, const uint3
 {
     const struct hop_plan_options *o = &work->options;
     bool natural = !o->max_nodes && !work->many && hop_schedule_count(work->exchange) <= NATURAL;
+    uint64_t part = natural ? 0 : states_of(work) / (work->many ? FEW_SHARE : SHARE) + 1;
     return (struct hop_plan_try){.place = place,
                                  .cut_s = o->cut_s > 0 ? o->cut_s : INFINITY,
                                  .no_waits = o->no_waits,
-                                 .max_nodes = natural ? 0 : states_of(work) / (work->many ? FEW_SHARE : SHARE) + 1,
+                                 .max_nodes = work->step_nodes ? work->step_nodes : part,
                                  .time_limit_s = o->time_limit_s > 0 ? hop_plan_time_left(work) / SHARE : 0,
                                  .threads = o->threads};
 }
@@ -185,7 +186,9 @@ static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made
         work->known[work->known_count++] = (struct hop_plan_known){place, try->floor_s, try->bound_s,
                                                                    made->rungs[made->result.rung_count - 1].schedule};
     }
+    uint64_t left = work->left;
     (void)hop_plan_take(work, try);
+    work->left = work->step_nodes ? left : work->left;
     return status;
 }
 
@@ -240,7 +243,8 @@ static enum hop_status place_and_order(struct hop_plan_work *work, struct hop_pl
     HOP_CHECK(hop_plan_hear(work->call, mapped, work->map.size, diag));
     struct hop_plan_try after = step_of(work, mapped);
     if (one || memcmp(mapped, work->map.before, work->map.size) == 0)
-        after.max_nodes = work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit */
+        after.max_nodes =
+            work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit; the first step has what more gives */
     work->phase = "order";
     return order_on(work, made, mapped, HOP_PLAN_PLACEMENT, &after, diag);
 }
@@ -401,7 +405,7 @@ static void finish(struct hop_plan_work *work)
 
 enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_topology *topology,
                                 const struct hop_schedule *exchange, const struct hop_plan_options *options,
-                                struct hop_plan_result **result, struct hop_diag *diag)
+                                uint64_t step_nodes, struct hop_plan_result **result, struct hop_diag *diag)
 {
     const struct hop_plan_options own = *options;
     HOP_CHECK(check_options(&own, exchange, diag));
@@ -416,6 +420,7 @@ enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_top
                                  .diag = diag,
                                  .best_s = own.cut_s > 0 ? own.cut_s : INFINITY,
                                  .phase = "order",
+                                 .step_nodes = step_nodes,
                                  .begun_s = hop_now_s(),
                                  .by_ready = hop_schedule_queue_ready(exchange),
                                  .result = &made->result};
@@ -442,6 +447,7 @@ enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_top
         status = go_through(&work, made, diag);
     if (status == HOP_OK)
         status = answer(&work, made, diag);
+    made->left = work.left;
     finish(&work);
     if (status == HOP_OK)
         *result = &made->result;

@@ -66,6 +66,8 @@ struct hop_plan_work {
     bool by_ready;   /* sources take what is ready first: there is no order to choose */
     bool may_exceed; /* links may be above their limits, and bounds know nothing of them */
     uint64_t left;   /* states that may still be visited, of all searches */
+    uint64_t
+        step_nodes; /* those of either step's search of orders, which do not count there; 0: both have a part of them */
     double begun_s, told_s;
     const char *phase;
     _Atomic(bool) stopped;
@@ -96,6 +98,7 @@ struct hop_plan_made {
     struct hop_arena arena;
     struct hop_plan_rung *rungs;
     struct hop_plan_pool pool;
+    uint64_t left; /* states that a limit still allows */
 };
 /* Keeps a placement, unless many promise more. */
 void hop_plan_pool_add(struct hop_plan_work *work, const uint32_t *place, double promise_s);
@@ -314,10 +317,10 @@ void hop_plan_decode(const struct hop_plan_classes *classes, uint32_t code, uint
 enum hop_status hop_plan_exact(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
 enum hop_status hop_plan_local(struct hop_plan_work *work, struct hop_plan_loads *loads, struct hop_diag *diag);
 
-/* Placement and order, of copies that go as they are told. */
+/* Placement and order, of copies that go as they are told. step_nodes: as in hop_plan_work. */
 enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_topology *topology,
                                 const struct hop_schedule *exchange, const struct hop_plan_options *options,
-                                struct hop_plan_result **result, struct hop_diag *diag);
+                                uint64_t step_nodes, struct hop_plan_result **result, struct hop_diag *diag);
 
 /* ---- further steps ---- */
 
@@ -329,6 +332,7 @@ struct hop_plan_further {
     const struct hop_plan_options *options;
     struct hop_plan_made *made;
     const char *phase;
+    uint64_t left; /* states that may be visited, where the options set a limit */
     double begun_s, told_s;
     bool stopped;
 };

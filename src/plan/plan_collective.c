@@ -24,6 +24,7 @@ struct chooser {
     struct hop_plan_algorithm list[PLANNED + SHOWN + 1]; /* one that shape adds */
     uint32_t planned, count;
     uint32_t chosen;
+    uint64_t step_nodes, left; /* states: of a step's search of orders; that the limit still allows */
     struct hop_plan_result *best;
     struct hop_schedule *given; /* by the default algorithm, where ranks are */
     double begun_s;
@@ -114,13 +115,16 @@ static enum hop_status plan_one(struct chooser *c, const struct hop_plan_algorit
     options.max_nodes = options.max_nodes ? options.max_nodes / (left > 1 ? PLANNED : 1) + 1 : 0;
     if (options.time_limit_s > 0)
         options.time_limit_s = hop_max(1e-3, (options.time_limit_s - (hop_now_s() - c->begun_s)) / left);
-    enum hop_status status = hop_plan_direct(&c->call, c->topology, schedule, &options, &result, diag);
+    uint64_t step_nodes = c->planned == 0 ? c->step_nodes : 0; /* the first is what was given */
+    enum hop_status status = hop_plan_direct(&c->call, c->topology, schedule, &options, step_nodes, &result, diag);
     hop_schedule_destroy(schedule);
     if (status != HOP_OK)
         return status;
     made->given_s = isfinite(wanted->given_s) && wanted->given_s > 0 ? wanted->given_s : result->rungs[0].value_s;
     made->value_s = result->value_s;
     made->bound_s = result->bound_s;
+    uint64_t spent = options.max_nodes ? options.max_nodes - ((struct hop_plan_made *)result)->left : 0;
+    c->left -= spent < c->left ? spent : c->left;
     bool better = !c->best || result->value_s < HOP_PLAN_BETTER(c->best->value_s);
     if (better) {
         struct hop_plan_result *other = c->best;
@@ -219,6 +223,19 @@ static enum hop_status plan_all(struct chooser *c, struct hop_plan_algorithm *ra
 
 /* ---- the answer ---- */
 
+/* A barrier's messages have no size: only latencies tell its algorithms apart. */
+static const char *note_of(const struct chooser *c)
+{
+    for (uint32_t l = 0; l < hop_topology_link_count(c->topology); l++) {
+        if (hop_topology_link(c->topology, l)->latency_s > 0)
+            return NULL;
+    }
+    return c->collective.kind != HOP_COLLECTIVE_BARRIER ? NULL
+                                                        : "no link has a latency, so that a barrier takes next to no "
+                                                          "time here, whatever its algorithm, places and "
+                                                          "order; --set link_latency= says what a round costs";
+}
+
 /* What was given is the default algorithm; the fastest one where ranks are is a step of its own. */
 static enum hop_status extend_ladder(struct chooser *c, const struct hop_plan_algorithm *fastest, struct hop_diag *diag)
 {
@@ -266,6 +283,7 @@ static enum hop_status tell(struct chooser *c, const struct hop_plan_algorithm *
     r->algorithm_count = c->count;
     r->algorithm = c->chosen;
     r->elapsed_s = hop_now_s() - c->begun_s;
+    r->note = r->note ? r->note : note_of(c);
     return made->arena.failed ? hop_fail_memory(diag) : HOP_OK;
 }
 
@@ -305,6 +323,7 @@ static enum hop_status go_further(struct chooser *c, const struct hop_plan_optio
                                        .collective = c->best->algorithm_count > 1 ? &c->collective : NULL,
                                        .options = whole,
                                        .made = (struct hop_plan_made *)c->best,
+                                       .left = c->left,
                                        .begun_s = c->begun_s};
     enum hop_status status = further.collective && c->best->best ? reshape(c, &further, &exchange, diag) : HOP_OK;
     further.exchange = exchange;
@@ -346,6 +365,7 @@ enum hop_status hop_plan_collective(const struct hop_topology *topology, uint32_
     HOP_CHECK(hop_options_take(&c.collective, sizeof c.collective, collective, diag));
     HOP_CHECK(check(&c, diag));
     const struct hop_plan_options whole = c.options;
+    c.step_nodes = c.left = whole.max_nodes;
     hop_plan_leave_share(&c.options);
     enum hop_status status = hop_plan_call_begin(&c.call, topology, &whole, hash_collective(&c), diag);
     if (status == HOP_OK)

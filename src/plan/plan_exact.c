@@ -64,6 +64,7 @@ static void learn(struct class *class, double floor_s, double bound_s, bool no_w
 static enum hop_status try_together(struct exact *e, struct class **chosen, uint32_t count, bool waits, uint64_t nodes)
 {
     struct hop_plan_try tries[TOGETHER] = {0};
+    uint64_t most = e->work->left / count + 1;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t *place = e->places + (size_t)i * e->work->ranks;
         hop_plan_decode(&e->classes, chosen[i]->code, place);
@@ -71,7 +72,7 @@ static enum hop_status try_together(struct exact *e, struct class **chosen, uint
             (struct hop_plan_try){.place = place,
                                   .cut_s = e->work->best_s,
                                   .no_waits = !waits,
-                                  .max_nodes = nodes < e->work->left ? nodes : e->work->left,
+                                  .max_nodes = nodes < most ? nodes : most,
                                   .time_limit_s = e->work->options.time_limit_s > 0 ? hop_plan_time_left(e->work) : 0};
     }
     enum hop_status status = hop_plan_try_all(e->work, tries, count);

@@ -37,7 +37,7 @@ struct lane {
     struct hop_improver *improver;
     struct pair in_hand, next, best;
     uint32_t *rank_at; /* per place, of what is in hand, HOP_NONE: nobody */
-    uint64_t rng, nodes, quota, polled;
+    uint64_t rng, nodes, quota, polled; /* quota: up to which nodes may go in this round */
     uint32_t looked_at;
     bool tells;
     enum hop_status status;
@@ -95,11 +95,12 @@ static bool poll(void *lane, uint64_t nodes)
 /* Small changes to the order in hand, on the placement that is put; INFINITY: the order does not count. */
 static double improve(struct lane *l, struct hop_sequence *sequence, uint64_t nodes, double heat)
 {
+    uint64_t left = l->quota - (l->nodes < l->quota ? l->nodes : l->quota);
     const struct hop_improve_options options = {.seed = hop_draw(&l->rng),
                                                 .enough = l->joint->enough_s,
                                                 .heat = heat,
                                                 .cool = hop_min(heat, ORDER_COOL),
-                                                .max_nodes = nodes,
+                                                .max_nodes = nodes < left ? nodes : left,
                                                 .no_waits = l->joint->work->options.no_waits,
                                                 .poll = poll,
                                                 .context = l};
@@ -196,7 +197,7 @@ static void start(void *joint, uint32_t i, bool tells)
     struct joint *j = joint;
     struct lane *l = &j->lanes[i];
     l->tells = tells;
-    for (uint32_t k = i; k < j->start_count && goes_on(l); k += j->lane_count) {
+    for (uint32_t k = i; k < j->start_count && l->nodes < l->quota && goes_on(l); k += j->lane_count) {
         struct pair *s = &j->starts[k];
         bool known = isfinite(s->value_s);
         (void)hop_placed_put(l->placed, s->place);
@@ -399,6 +400,8 @@ static void share(struct joint *j)
 static enum hop_status rounds(struct joint *j, struct hop_diag *diag)
 {
     struct hop_plan_work *w = j->work;
+    for (uint32_t i = 0; i < j->lane_count; i++)
+        j->lanes[i].quota = w->left / 2 / j->lane_count + 1;
     HOP_CHECK(work_off(j, start));
     HOP_CHECK(gather(j, diag));
     for (uint32_t k = 0; k < j->start_count; k++)

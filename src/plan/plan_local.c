@@ -125,10 +125,11 @@ static void list_neighbours(struct local *l)
 
 /* ---- tries ---- */
 
-/* At least one: none would be no limit. */
-static uint64_t limited(const struct hop_plan_work *w, uint64_t nodes)
+/* Of each of several searches; at least one: none would be no limit. */
+static uint64_t limited(const struct hop_plan_work *w, uint64_t nodes, uint32_t searches)
 {
-    return nodes < w->left ? nodes : w->left + (w->left == 0);
+    uint64_t most = w->left / searches + 1;
+    return nodes < most ? nodes : most;
 }
 
 /* A short search of orders on a placement, or a longer one. */
@@ -138,7 +139,7 @@ static enum hop_status look(struct local *l, const uint32_t *place, uint64_t nod
     struct hop_plan_try try = {.place = place,
                                .cut_s = cut_s,
                                .no_waits = w->options.no_waits,
-                               .max_nodes = limited(w, nodes),
+                               .max_nodes = limited(w, nodes, 1),
                                .time_limit_s = w->options.time_limit_s > 0 ? hop_plan_time_left(w) : 0};
     enum hop_status status = hop_plan_try_all(w, &try, 1);
     *value_s = try.value_s;
@@ -161,8 +162,10 @@ static enum hop_status try_some(struct local *l, uint32_t *next, double *value_s
         if (was_seen(l, place))
             continue;
         chosen[count] = *next;
-        tries[count++] = (struct hop_plan_try){
-            .place = place, .cut_s = *value_s, .no_waits = w->options.no_waits, .max_nodes = limited(w, SHORT_NODES)};
+        tries[count++] = (struct hop_plan_try){.place = place,
+                                               .cut_s = *value_s,
+                                               .no_waits = w->options.no_waits,
+                                               .max_nodes = limited(w, SHORT_NODES, TOGETHER)};
     }
     enum hop_status status = count ? hop_plan_try_all(w, tries, count) : HOP_OK;
     for (uint32_t i = 0; i < count; i++) {
@@ -193,7 +196,7 @@ static enum hop_status look_at_sketches(struct local *l, uint64_t seed)
             tries[i] = (struct hop_plan_try){.place = l->tried + (size_t)(first + i) * ranks,
                                              .cut_s = INFINITY,
                                              .no_waits = w->options.no_waits,
-                                             .max_nodes = limited(w, SHORT_NODES)};
+                                             .max_nodes = limited(w, SHORT_NODES, some)};
         HOP_CHECK(hop_plan_try_all(w, tries, some));
         for (uint32_t i = 0; i < some; i++) {
             if (tries[i].value_s < best_s)
@@ -300,7 +303,7 @@ static enum hop_status finish_steps(struct local *l)
         struct hop_plan_try try = {.place = w->known[k].place,
                                    .cut_s = w->best_s,
                                    .no_waits = w->options.no_waits,
-                                   .max_nodes = limited(w, w->left / (2 * (w->known_count - k)) + 1),
+                                   .max_nodes = limited(w, w->left / (2 * (w->known_count - k)) + 1, 1),
                                    .time_limit_s = w->options.time_limit_s > 0 ? hop_plan_time_left(w) / 2 : 0};
         HOP_CHECK(hop_plan_try_all(w, &try, 1));
         (void)hop_plan_take(w, &try);

@@ -82,13 +82,13 @@ enum hop_status hop_plan_reorder(struct hop_plan_further *f, double work, uint32
     struct hop_order_result *found;
     double count = operations(mixed->schedule);
     *better = false;
-    if (count > ORDERED_MOST || hop_schedule_queue_ready(mixed->schedule) ||
-        (o->max_nodes && o->max_nodes <= r->nodes) || !hop_plan_further_goes_on(f))
+    if (count > ORDERED_MOST || hop_schedule_queue_ready(mixed->schedule) || (o->max_nodes && f->left == 0) ||
+        !hop_plan_further_goes_on(f))
         return HOP_OK;
     const struct hop_order_options options = {.models = o->models,
                                               .allow_unclean = o->allow_unclean,
                                               .no_waits = o->no_waits,
-                                              .max_nodes = o->max_nodes ? (o->max_nodes - r->nodes) / parts + 1
+                                              .max_nodes = o->max_nodes ? (f->left - 1) / parts + 1
                                                                         : (uint64_t)(work / count) + 1,
                                               .time_limit_s = hop_plan_further_left_s(f) / parts,
                                               .cut_s = isfinite(mixed->value_s) ? mixed->value_s : 0,
@@ -100,6 +100,7 @@ enum hop_status hop_plan_reorder(struct hop_plan_further *f, double work, uint32
     HOP_CHECK(hop_order_search(f->topology, mixed->schedule, &options, &found, diag));
     enum hop_status status = HOP_OK;
     r->nodes += found->nodes;
+    f->left -= found->nodes < f->left ? found->nodes : f->left;
     if (found->best && found->value_s < HOP_PLAN_BETTER(mixed->value_s)) {
         *better = true;
         hop_schedule_destroy(mixed->schedule);

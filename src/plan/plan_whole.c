@@ -164,13 +164,14 @@ static enum hop_status plan_exchange(struct hop_plan_call *call, const struct ho
     struct hop_plan_options first = *own;
     double begun_s = hop_now_s();
     hop_plan_leave_share(&first);
-    HOP_CHECK(hop_plan_direct(call, topology, exchange, &first, found, diag));
+    HOP_CHECK(hop_plan_direct(call, topology, exchange, &first, own->max_nodes, found, diag));
     struct hop_plan_further further = {.call = call,
                                        .topology = topology,
                                        .exchange = exchange,
                                        .options = own,
                                        .made = (struct hop_plan_made *)*found, /* its first member */
                                        .begun_s = begun_s};
+    further.left = own->max_nodes - first.max_nodes + further.made->left;
     return call->rank == 0 ? hop_plan_go_further(&further, diag) : HOP_OK;
 }
 
