@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two schedules under everything that may hold: two times in each scenario, and the range of their ratios. */
-#include "hopcast/gain.h"
+#include "gain/gain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@ struct whole {
     struct hop_scenarios *scenarios;
     struct hop_gain_case *cases;
     struct hop_arena arena;
+    uint32_t others; /* who share it */
 };
 
 struct asking {
@@ -30,13 +31,18 @@ static enum hop_status play(const struct asking *a, struct hop_network *network,
     const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
     timelines[0] = timelines[1] = NULL;
     HOP_CHECK(hop_simulate(network, a->schedules[0], &options, &timelines[0], diag));
+    if (a->schedules[1] == a->schedules[0]) {
+        timelines[1] = timelines[0];
+        return HOP_OK;
+    }
     return hop_simulate(network, a->schedules[1], &options, &timelines[1], diag);
 }
 
 static void discard(struct hop_timeline *timelines[2])
 {
+    if (timelines[1] != timelines[0])
+        hop_timeline_destroy(timelines[1]);
     hop_timeline_destroy(timelines[0]);
-    hop_timeline_destroy(timelines[1]);
 }
 
 static void add_case(struct asking *a, const struct hop_scenario *scenario, struct hop_timeline *const timelines[2])
@@ -172,10 +178,18 @@ enum hop_status hop_gain_find(const struct hop_topology *topology, const struct 
     return status;
 }
 
+struct hop_gain *hop_gain_share(const struct hop_gain *gain)
+{
+    struct whole *w = (struct whole *)gain; /* its first member */
+    if (w)
+        w->others++;
+    return (struct hop_gain *)gain;
+}
+
 void hop_gain_destroy(struct hop_gain *gain)
 {
     struct whole *w = (struct whole *)gain; /* its first member */
-    if (!w)
+    if (!w || w->others-- > 0)
         return;
     hop_scenarios_destroy(w->scenarios);
     hop_arena_finish(&w->arena);

@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 
 #include "base/clock.h"
+#include "gain/gain.h"
 #include "schedule/schedule.h"
 
 #define SHARE 5           /* of states and time: one such part for each step before the last */
@@ -92,7 +93,16 @@ enum hop_status hop_plan_compare(const struct hop_topology *topology, const stru
     rung->gain = NULL;
     if (!rung->schedule || hop_schedule_count(given->schedule) > HOP_MAP_EXCHANGE_MOST)
         return HOP_OK;
-    HOP_CHECK(hop_gain_find(topology, given->schedule, rung->schedule, &asked, &gain, diag));
+    uint64_t hash = hop_plan_hash_exchange(rung->schedule);
+    for (const struct hop_plan_rung *other = given + 1; other < rung; other++) {
+        if (!other->gain || hop_plan_hash_exchange(other->schedule) != hash)
+            continue;
+        rung->gain = hop_gain_share(other->gain);
+        return HOP_OK;
+    }
+    const struct hop_schedule *after =
+        hop_plan_hash_exchange(given->schedule) == hash ? given->schedule : rung->schedule; /* which are played once */
+    HOP_CHECK(hop_gain_find(topology, given->schedule, after, &asked, &gain, diag));
     rung->gain = gain;
     return HOP_OK;
 }
@@ -201,6 +211,23 @@ static enum hop_status show_given(struct hop_plan_work *work, struct hop_plan_ma
     return add_rung(work, made, as_is, work->map.before, diag);
 }
 
+/* The two steps once more, where the best placement is that where ranks are. */
+static enum hop_status show_again(struct hop_plan_work *work, struct hop_plan_made *made, const uint32_t *place,
+                                  struct hop_diag *diag)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct hop_plan_rung again = made->rungs[i];
+        struct hop_schedule *schedule = NULL;
+        if (again.schedule)
+            HOP_CHECK(hop_schedule_clone(again.schedule, &schedule, diag));
+        again.step = i == 0 ? HOP_PLAN_PLACEMENT : HOP_PLAN_AFTER;
+        again.schedule = schedule;
+        again.gain = NULL;
+        HOP_CHECK(add_rung(work, made, again, place, diag));
+    }
+    return HOP_OK;
+}
+
 static bool watch_map(const struct hop_map_progress *progress, void *context)
 {
     struct hop_plan_work *work = context;
@@ -241,10 +268,11 @@ static enum hop_status place_and_order(struct hop_plan_work *work, struct hop_pl
     if (hop_plan_does(work->call))
         HOP_CHECK(place_first(work, mapped, diag));
     HOP_CHECK(hop_plan_hear(work->call, mapped, work->map.size, diag));
+    if (memcmp(mapped, work->map.before, work->map.size) == 0)
+        return show_again(work, made, mapped, diag);
     struct hop_plan_try after = step_of(work, mapped);
-    if (one || memcmp(mapped, work->map.before, work->map.size) == 0)
-        after.max_nodes =
-            work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit; the first step has what more gives */
+    if (one && !work->step_nodes)
+        after.max_nodes = work->left < FEW ? work->left + 1 : FEW; /* 0 would be no limit */
     work->phase = "order";
     return order_on(work, made, mapped, HOP_PLAN_PLACEMENT, &after, diag);
 }

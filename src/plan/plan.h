@@ -66,8 +66,7 @@ struct hop_plan_work {
     bool by_ready;   /* sources take what is ready first: there is no order to choose */
     bool may_exceed; /* links may be above their limits, and bounds know nothing of them */
     uint64_t left;   /* states that may still be visited, of all searches */
-    uint64_t
-        step_nodes; /* those of either step's search of orders, which do not count there; 0: both have a part of them */
+    uint64_t step_nodes; /* those of either step's search of orders, not counted there; 0: both have a part of them */
     double begun_s, told_s;
     const char *phase;
     _Atomic(bool) stopped;

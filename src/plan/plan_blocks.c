@@ -9,8 +9,8 @@
  *       + the cheaper of both for ranks that have no node yet; those for which its node has no room are elsewhere
  *     a node needs, of some source or link, the same of all its ranks
  *
- * Before that, of each rank: whether there is room beside it for as many of its partners, and of theirs, as none of them needs more,
- * whatever else is where.
+ * Before that, of each rank: whether there is room beside it for as many of its partners, and of theirs, as leave none
+ * needing more, whatever else is where.
  * Thresholds rise as in plan_floor.c. Empty nodes that cost the same stand for each other.
  */
 #include "plan/plan_blocks.h"
@@ -232,7 +232,8 @@ static enum hop_status prepare_ranks(struct hop_plan_nodes *b, struct hop_diag *
 
 /* ---- the search ---- */
 
-/* Of those without a node as many as there is no room for here are elsewhere: those with the fewest bytes, and copies; far_all: all are. */
+/* Of those without a node as many as there is no room for here are elsewhere, those with the fewest bytes, and copies;
+ * far_all: all of them. */
 static void add_amounts(const struct hop_plan_nodes *b, uint32_t rank, bool far_all, struct hop_plan_amounts *sum)
 {
     uint32_t node = b->node_of[rank], room = far_all ? 0 : b->nodes[node].room - b->nodes[node].held;
@@ -364,7 +365,7 @@ static bool descend(struct hop_plan_nodes *b, uint32_t depth)
 
 /* ---- around one rank ---- */
 
-/* Some partner without a node of one on the node that would need too much if all of these were elsewhere, HOP_NONE: there is none. */
+/* A partner without a node of one on the node that would need too much if all such were elsewhere, HOP_NONE: none. */
 static uint32_t next_partner(const struct hop_plan_nodes *b, uint32_t node)
 {
     for (uint32_t r = 0; r < b->work->ranks; r++) {
@@ -380,7 +381,7 @@ static uint32_t next_partner(const struct hop_plan_nodes *b, uint32_t node)
     return HOP_NONE;
 }
 
-/* Whether those on the node can be there within the threshold, with some of their partners, and of these, as there is room. */
+/* Whether those on the node can be there within the threshold, with as many partners, and of these, as there is room for. */
 static bool gathers(struct hop_plan_nodes *b, uint32_t node)
 {
     double need_s = need_of_node(b, node);
@@ -404,7 +405,7 @@ static bool gathers(struct hop_plan_nodes *b, uint32_t node)
     return found;
 }
 
-/* What one rank needs on some node, with those that share it with it: as much above *least_s as can be shown in few steps. */
+/* What one rank needs on some node, with whom it shares it: as much above *least_s as can be shown in few steps. */
 static void look_around(struct hop_plan_nodes *b, uint32_t rank, double *least_s)
 {
     bool found = false;
