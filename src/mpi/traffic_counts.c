@@ -18,6 +18,7 @@ struct entry {
 };
 
 struct site_table {
+    struct site_table *before; /* a smaller one, which a reader may still look at */
     uint32_t size, used;
     struct entry at[];
 };
@@ -115,7 +116,7 @@ static struct entry *find(struct site_table *sites, const void *from, uint32_t c
     }
 }
 
-/* Twice as large. A reader may still look at the old one, which is left to it. */
+/* Twice as large. */
 static void grow(struct of_thread *thread)
 {
     struct site_table *old = thread->sites, *sites = make_sites(2 * old->size);
@@ -126,6 +127,7 @@ static void grow(struct of_thread *thread)
             *find(sites, old->at[i].site.returns_to, old->at[i].site.call) = old->at[i];
     }
     sites->used = old->used;
+    sites->before = old;
     __atomic_store_n(&thread->sites, sites, __ATOMIC_RELEASE);
 }
 
