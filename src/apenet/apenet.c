@@ -139,6 +139,7 @@ static enum hop_status start(struct hop_apenet *card, struct hop_diag *diag)
 {
     HOP_CHECK(agree(card->team, &card->options, diag));
     HOP_CHECK(share(card, diag));
+    card->number = card->team->programs++;
     hop_apenet_links_create(card);
     HOP_CHECK(hop_apenet_mail_begin(card, diag));
     HOP_CHECK(hop_apenet_router_begin(card, diag));

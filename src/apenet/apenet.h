@@ -194,7 +194,7 @@ struct hop_apenet {
     struct hop_team *team;
     struct hop_apenet_options options;
     struct hop_apenet_torus torus;
-    uint32_t rank, size, *processes;
+    uint32_t rank, size, *processes, number; /* number: of this card of the team's */
     struct hop_apenet_memory memory;
     struct hop_apenet_face *face, **faces; /* per local rank */
     struct hop_apenet_link links[HOP_APENET_DIRECTIONS];

@@ -17,7 +17,8 @@
 enum letter { PACKET, CREDIT, STOP };
 struct hop_apenet_letter {
     uint64_t channel_of_team;
-    uint8_t letter, direction, channel, unused[5];
+    uint32_t number; /* of the card among those that the team has had: credits of one before may still be coming */
+    uint8_t letter, direction, channel, unused;
 };
 /* A packet's letter is the first part, with its head. */
 struct packet_letter {
@@ -72,6 +73,7 @@ static void mail(struct hop_apenet *card, uint32_t to, const struct hop_apenet_l
 {
     struct packet_letter whole = {.letter = *letter};
     whole.letter.channel_of_team = card->team->channel;
+    whole.letter.number = card->number;
     if (head)
         whole.head = *head;
     (void)hop_group_send_two(card->team->group, hop_team_in_group(card->team, to), HOP_TAG_APENET, &whole,
@@ -171,6 +173,8 @@ static bool take(struct hop_apenet *card, const struct hop_group_message *messag
     struct hop_apenet_letter letter;
     memcpy(&letter, message->bytes, sizeof letter);
     uint32_t from = hop_team_of_group(card->team, message->from);
+    if (letter.number != card->number)
+        return true;
     if (letter.letter == STOP)
         return from != card->rank;
     if (letter.direction >= HOP_APENET_DIRECTIONS || letter.channel >= HOP_APENET_CHANNELS)
@@ -184,12 +188,12 @@ static bool take(struct hop_apenet *card, const struct hop_group_message *messag
     return true;
 }
 
-/* What a loss interrupts looks at nothing any more but the order to stop. */
+/* Receiving returns at once when a rank is lost. */
 static void *listen(void *context)
 {
     struct hop_apenet *card = context;
     struct hop_group_message message;
-    for (bool goes_on = true; goes_on && !atomic_load(&card->stops);) {
+    for (bool goes_on = true; goes_on;) {
         if (hop_group_receive_wanted(card->team->group, HOP_TAG_APENET, is_ours, card, LISTEN_S, &message)) {
             goes_on = take(card, &message);
             free(message.bytes);

@@ -256,9 +256,39 @@ static void nothing_blocks_at_minimal_buffers(void **state)
     }
 }
 
+/* Under mpirun, several ranks of which are a machine each (HOPCAST_NODE_SIZE). */
+static void machines_exchange_all_bytes(void **state)
+{
+    const struct hop_team_options patient = {.timeout_s = 60};
+    struct hop_group *group = NULL;
+    struct hop_team *team;
+    (void)state;
+    if (!getenv("OMPI_COMM_WORLD_RANK") && !getenv("PMI_RANK"))
+        skip();
+    CHECK(hop_team_start(&patient, &group, &team, D));
+    for (uint32_t c = 0; c < 4; c++) {
+        const uint32_t half = c % 2 && hop_team_size(team) % 2 == 0 ? 2 : 1;
+        const bool bubble = c >= 2;
+        struct job job = {.shape = {hop_team_size(team) / half, half, 1},
+                          .rings = bubble ? HOP_RING_BUBBLE : HOP_RING_DATELINE,
+                          .link_packets = c == 0   ? 1
+                                          : c == 2 ? 2
+                                                   : 0,
+                          .mappings = 4,
+                          .count = 20,
+                          .most = ZONE};
+        assert_int_equal(exchange(team, &job), 0);
+    }
+    CHECK(hop_team_finish(team, D));
+    hop_team_destroy(team);
+    CHECK(hop_group_finish(group, D));
+    hop_group_destroy(group);
+}
+
 TEST_GROUP(exchange)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(machines_exchange_all_bytes),
         cmocka_unit_test(all_shapes_exchange_all_bytes),
         cmocka_unit_test(nothing_blocks_at_minimal_buffers),
     };
