@@ -45,7 +45,8 @@ set_target_properties(hopcast_mpi PROPERTIES C_VISIBILITY_PRESET hidden LINK_DEP
 target_include_directories(hopcast_mpi PRIVATE src include)
 target_compile_definitions(hopcast_mpi PRIVATE _GNU_SOURCE)
 target_compile_options(hopcast_mpi PRIVATE -fexceptions) # of C++ programs, which pass through
-target_link_options(hopcast_mpi PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/mpi/exports.map)
+target_link_options(hopcast_mpi PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/mpi/exports.map
+                    LINKER:--defsym=pthread_create=hop_pthread_create LINKER:--defsym=thrd_create=hop_thrd_create)
 if(NOT HOPCAST_SANITIZE)
   target_link_options(hopcast_mpi PRIVATE LINKER:-z,defs)
 endif()

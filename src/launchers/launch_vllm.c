@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vLLM: its workers take the visible devices in their order, and each sets what its libraries read of NICs from a list of
- * pairs of PCI addresses, GPU=NIC (vllm-project/vllm, pull request 42083).
+ * vLLM: its workers take the visible devices in their order, and each sets what its libraries read of NICs from a list
+ * of pairs of PCI addresses, GPU=NIC (vllm-project/vllm, pull request 42083).
  */
 #include "base/numa.h"
 #include "launchers/launch_plan.h"

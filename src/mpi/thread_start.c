@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of the program, when they start: one that is to have the device of its process gets it before it runs. Until the engine
- * asks for that, nothing is done here but to hand the call on.
+ * Threads of the program, when they start: one that is to have the device of its process gets it before it runs. Until
+ * the engine asks for that, nothing is done here but to hand the call on.
  */
 #include "mpi/mpi_layer.h"
 
@@ -52,10 +52,14 @@ static void *find(void **slot, const char *name)
     return found;
 }
 
+/* Where the library is linked (cmake/mpi.cmake) they get the names of the C library's. */
 #define EXPORTED __attribute__((visibility("default")))
+EXPORTED int hop_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
+                                void *argument);
+EXPORTED int hop_thrd_create(thrd_t *thread, thrd_start_t routine, void *argument);
 
-EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
-                            void *argument)
+EXPORTED int hop_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
+                                void *argument)
 {
     static void *slot;
     const struct start start = {routine, NULL, argument};
@@ -70,7 +74,7 @@ EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     return error;
 }
 
-EXPORTED int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+EXPORTED int hop_thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
     static void *slot;
     const struct start start = {NULL, routine, argument};

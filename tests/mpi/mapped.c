@@ -6,9 +6,9 @@
  *     before=N      it has a context on device N before MPI_Init
  *     chooses=N     it chooses device N after that, as cudaSetDevice does
  *
- * A line a rank: the device on which the CUDA runtime would work in the first thread, in one that started before MPI_Init, in
- * two that started after it and in one of the driver's; processors; what of the environment is ours. The runtime works on the
- * current context's device, else on device 0, "0!" here.
+ * A line a rank: the device on which the CUDA runtime would work in the first thread, in one that started before
+ * MPI_Init, in two that started after it and in one of the driver's; processors; what of the environment is ours. The
+ * runtime works on the current context's device, else on device 0, "0!" here.
  */
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HOPCAST_MAP without an MPI: seats, machines, one process' device and threads, over the stand-in for the CUDA driver. */
+/* HOPCAST_MAP without an MPI: seats, machines, one process' device and threads, over the stand-in for the CUDA
+ * driver. */
 #include "base/numa.h"
 #include "device/gpu_driver.h"
 #include "mpi/engine/mapping.h"
@@ -169,7 +170,8 @@ static void devices_are_shared_where_there_are_too_few(void **state)
     (void)unsetenv("HOPCAST_TOPOLOGY");
 }
 
-/* A topology without bus ids says the number among all devices; a driver that shows another number of them knows none. */
+/* A topology without bus ids says the number among all devices; a driver that shows another number of them knows
+ * none. */
 static void without_bus_ids_devices_are_counted(void **state)
 {
     (void)state;

@@ -2,8 +2,8 @@
 /*
  * The mapping of the job: rank 0 reads or makes it, hands it out, hears what came of it and says so.
  *
- * A map that cannot be kept to ends the job where it begins, as launchers do with a rankfile: in a program that relies on it
- * all ranks would else share the first device.
+ * A map that cannot be kept to ends the job where it begins, as launchers do with a rankfile: in a program that relies
+ * on it all ranks would else share the first device.
  */
 #include "mpi/engine/mapping.h"
 

@@ -6,7 +6,7 @@
  *                    \                                        /
  *                      mapping.c     rank 0 hands them out, all agree, faults and what is said
  *                          |
- *                      mapping_seat.c     a rank takes its seat: finds the device, cores by hwloc, the NIC by environment
+ *                      mapping_seat.c     a rank takes its seat: device, cores by hwloc, the NIC by environment
  *                          |
  *                      mapping_device.c   the device of this process and all its threads, by the CUDA driver
  *
@@ -40,7 +40,8 @@ struct hop_mpi_seated {
 
 /* ---- mapping.c ---- */
 
-/* Before the MPI begins: what it may look at then. Faults are found again, and told, by the next one. NULL: undoes it. */
+/* Before the MPI begins: what it may look at then. Faults are found again, and told, by the next one. NULL: undoes
+ * it. */
 void hop_mapping_before(const char *map);
 /* All ranks; ends the job where the map cannot be kept to, unless HOPCAST_MAP_REQUIRED=0. */
 void hop_mapping_begin(const struct hop_mpi_job *job);
@@ -97,7 +98,8 @@ void hop_mapped_device_drop(void);
 /* Whether a thread that is about to start is to have it, and having it, in that thread. */
 bool hop_mapped_device_takes(const void *start);
 void hop_mapped_device_thread(void);
-/* Now and then, in any thread: one that is older than the mapping gets the device; another choice of the program's is noticed. */
+/* Now and then, in any thread: one that is older than the mapping gets the device; another choice of the program's
+ * is noticed. */
 void hop_mapped_device_look(bool verbose, int rank);
 /* The bus id of the first device that the program chose in its place; NULL: none was seen. */
 const char *hop_mapped_device_other(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Seats by a profile of the program and the machine as it is now, in one step. The launcher has put ranks onto machines,
- * which are alike; on each, its ranks get devices by the traffic among them, or cores where there are no GPUs.
+ * Seats by a profile of the program and the machine as it is now, in one step. The launcher has put ranks onto
+ * machines, which are alike; on each, its ranks get devices by the traffic among them, or cores where there are no
+ * GPUs.
  */
 #include "mpi/engine/mapping.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device of this process. The CUDA runtime works on the context that is current in a thread, and takes device 0's where there is
- * none: so the device's primary context, which the runtime uses too, is made current in this thread, in each that starts from now
- * on, and in older ones when they first call the MPI. A cudaSetDevice of the program's puts another one in its place, and
- * stays.
+ * The device of this process. The CUDA runtime works on the context that is current in a thread, and takes device 0's
+ * where there is none: so the device's primary context, which the runtime uses too, is made current in this thread, in
+ * each that starts from now on, and in older ones when they first call the MPI. A cudaSetDevice of the program's puts
+ * another one in its place, and stays.
  */
 #include "mpi/engine/mapping.h"
 

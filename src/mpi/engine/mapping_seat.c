@@ -135,8 +135,8 @@ static bool is_active(const char *name, int port)
     return active;
 }
 
-/* As RDMA names it and its first active port, "mlx5_2:1"; false: there is no such thing here. What has other networks is left
- * to the MPI: not every one of them reaches every machine. */
+/* As RDMA names it and its first active port, "mlx5_2:1"; false: there is no such thing here. What has other
+ * networks is left to the MPI: not every one of them reaches every machine. */
 static bool name_nic(const char *nic, char *value, size_t size)
 {
     uint64_t at = hop_pci_address(nic);
