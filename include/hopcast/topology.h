@@ -133,6 +133,8 @@ struct hop_link {
                                * as much at least, its capacity at most; 0: that is not so */
     unsigned
         dimension; /* of a torus, from 1, in the order in which routes correct them; 0: the link is part of no ring */
+    bool
+        cut_through; /* packets go on at its far end while they still come, where the next link is no faster (fidelity packet) */
     bool dateline; /* of the links of a ring, the one that joins its last position to its first */
 };
 

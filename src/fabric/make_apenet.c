@@ -79,6 +79,7 @@ static struct hop_card make_card(const struct hop_fabric_maker *maker)
 static struct hop_link link_of(enum hop_link_kind kind, uint32_t below, uint32_t above, double down_Bps, double up_Bps)
 {
     struct hop_link link = hop_link_default(kind, below, above);
+    link.cut_through = true;
     link.capacity_Bps[0] = up_Bps;
     link.capacity_Bps[1] = down_Bps;
     return link;
@@ -130,6 +131,7 @@ static void build_apenet(struct hop_fabric_maker *maker)
     maker->card = &card;
     maker->link.capacity_Bps[0] = maker->link.capacity_Bps[1] = hop_maker_value(maker, "link", LINK_BPS);
     maker->link.latency_s = hop_maker_value(maker, "latency", HOP_S);
+    maker->link.cut_through = true;
     if (!hop_torus_build(maker, "card", &a.torus))
         return;
     if (one_card != AWAY) {

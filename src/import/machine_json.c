@@ -197,6 +197,7 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
         DUPLEX_LOW,
         DIMENSION,
         DATELINE,
+        CUT_THROUGH,
         KEYS
     };
     static const struct hop_json_key keys[KEYS] = {
@@ -205,7 +206,7 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
         {"capacity_Bps", false}, {"parameter", false}, {"duplex_Bps", false},
         {"latency_s", false},    {"origin", false},    {"low_Bps", false},
         {"high_Bps", false},     {"inherited", false}, {"duplex_low_Bps", false},
-        {"dimension", false},    {"dateline", false},
+        {"dimension", false},    {"dateline", false},  {"cut_through", false},
     };
     struct hop_json m[KEYS];
     struct hop_link link = hop_link_default(HOP_LINK_PCIE, HOP_NONE, HOP_NONE);
@@ -232,6 +233,7 @@ static void read_link(struct hop_build *build, const struct hop_json *at)
     read_capacity(&m[DUPLEX_LOW], link.duplex_low_Bps);
     link.dimension = (unsigned)hop_json_whole(&m[DIMENSION], 1, 255, 0, NULL);
     link.dateline = hop_json_flag(&m[DATELINE]);
+    link.cut_through = hop_json_flag(&m[CUT_THROUGH]);
     uint32_t inherited = hop_json_choice(&m[INHERITED], inherited_name, NULL, 4, 0);
     for (unsigned d = 0; d < 2; d++)
         link.inherited[d] = inherited >> d & 1;
@@ -469,6 +471,8 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
         put_number(out, "dimension", link->dimension);
     if (link->dateline)
         hop_json_put(out, ", dateline: true");
+    if (link->cut_through)
+        hop_json_put(out, ", cut_through: true");
     hop_json_put(out, "}");
 }
 

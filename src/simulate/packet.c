@@ -202,6 +202,33 @@ static double engage(struct hop_packets *p, uint32_t link, const struct hop_pack
     return time;
 }
 
+static void arrive(struct hop_packets *p, uint32_t packet);
+
+static void fly(struct hop_packets *p, uint32_t link, uint32_t packet)
+{
+    struct hop_wire *wire = &p->wires[link];
+    if (wire->latency == 0) {
+        arrive(p, packet);
+        return;
+    }
+    p->packets[packet].due = p->clock + wire->latency;
+    if (wire->flight.head == HOP_NONE)
+        push(p, p->packets[packet].due, link * HOP_PACKET_KINDS + ARRIVED);
+    append(p, &wire->flight, packet);
+}
+
+/* A packet that is cut through is on its way, and the link busy with what stands for it. */
+static void pass(struct hop_packets *p, uint32_t link, uint32_t packet)
+{
+    uint32_t tail = take_packet(p);
+    if (tail == HOP_NONE)
+        return;
+    p->packets[tail] = p->packets[packet];
+    p->wires[link].sending = tail;
+    p->packets[packet].held = p->packets[packet].taken;
+    fly(p, link, packet);
+}
+
 static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
 {
     struct hop_wire *wire = &p->wires[link];
@@ -221,6 +248,8 @@ static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
         p->credits[step->pool] -= what->taken;
     }
     push(p, p->clock + whole, link * HOP_PACKET_KINDS + SENT);
+    if (step->passes)
+        pass(p, link, packet);
 }
 
 /* The next packet of a transfer at its source. */
@@ -387,7 +416,7 @@ static void cut(struct hop_packets *p, uint32_t packet)
     }
 }
 
-static inline void arrive(struct hop_packets *p, uint32_t packet)
+static void arrive(struct hop_packets *p, uint32_t packet)
 {
     struct hop_packet *what = &p->packets[packet];
     const struct hop_packet_step *step = &p->steps[what->step];
@@ -435,15 +464,12 @@ static inline void finish_sending(struct hop_packets *p, uint32_t link)
         return_credits(p, what->step - 1, what->held);
         what = &p->packets[packet]; /* the pool may have moved */
     }
-    what->held = what->taken;
-    if (wire->latency == 0) {
-        arrive(p, packet);
+    if (step->passes) {
+        drop_packet(p, packet);
         return;
     }
-    what->due = p->clock + wire->latency;
-    if (wire->flight.head == HOP_NONE)
-        push(p, what->due, link * HOP_PACKET_KINDS + ARRIVED);
-    append(p, &wire->flight, packet);
+    what->held = what->taken;
+    fly(p, link, packet);
 }
 
 static void land(struct hop_packets *p, uint32_t link)

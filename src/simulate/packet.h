@@ -61,6 +61,7 @@ struct hop_packet_step {
     uint32_t transfer;
     uint32_t next; /* in its feed's ring of waiting members */
     bool cuts;     /* what arrives here has just crossed a root complex */
+    bool passes;   /* cut through: its packets go on while they come */
     bool whole;    /* bubble: every packet takes a full one's credits */
     bool enters;   /* bubble: a ring; it leaves room for another packet */
     double ps_per_byte;

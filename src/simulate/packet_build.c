@@ -75,6 +75,7 @@ struct laying {
     const struct hop_route *way;
     double packet, count;      /* bytes, packets */
     double sum, slowest, fill; /* ps: of a packet over all steps; a byte, and a packet, over the slowest */
+    double passed;             /* over the slowest of the links before, which pass it on while it comes */
     bool cut, engines;
 };
 
@@ -100,7 +101,12 @@ static void lay_step(struct hop_packets *p, struct laying *l, uint32_t directed,
         part = (engine->processor_s + engine->request_s) * PS_PER_S + step->ps_per_byte * l->packet;
         l->engines = true;
     }
-    l->sum += part;
+    if (!engine && p->queues != HOP_PACKET_FIFO && hop_topology_link(l->topology, directed / 2)->cut_through) {
+        l->passed = hop_max(l->passed, part);
+    } else {
+        l->sum += engine && engine->processor_s == 0 ? hop_max(part, l->passed) : part + l->passed;
+        l->passed = 0;
+    }
     if (each >= l->slowest) {
         l->slowest = each;
         l->fill = part;
@@ -136,7 +142,7 @@ static double lay_transfer(struct hop_packets *p, struct hop_network *network, u
     double ceiling = l.engines ? hop_parameter_value(network->topology, "ceiling_network") : way->ceiling_Bps;
     if (ceiling * l.slowest < PS_PER_S * (1 - HOP_RATE_TOLERANCE))
         t->gap_ps_per_byte = PS_PER_S / ceiling;
-    return (hop_max(l.slowest, t->gap_ps_per_byte) * bytes + hop_max(l.sum - l.fill, 0)) / PS_PER_S;
+    return (hop_max(l.slowest, t->gap_ps_per_byte) * bytes + hop_max(l.sum + l.passed - l.fill, 0)) / PS_PER_S;
 }
 
 static enum hop_status check_hops(const struct hop_packets *p, double hops, struct hop_diag *diag)
@@ -277,6 +283,19 @@ static bool number_links(struct hop_packets *p)
     return true;
 }
 
+/* Whether a packet may go on to the next step before all of it is there: that one is no faster, and does not look at it as a whole. A
+ * queue that is one for all outputs keeps its packet until it is sent. */
+static bool passes(const struct hop_packets *p, uint32_t i)
+{
+    const struct hop_packet_step *step = &p->steps[i], *next = &p->steps[i + 1];
+    const struct hop_wire *wire = &p->wires[step->link];
+    const struct hop_link *link = hop_topology_link(p->simulation->timeline->topology, wire->directed / 2);
+    if (!link->cut_through || wire->engine || p->transfers[step->transfer].last == i || p->queues == HOP_PACKET_FIFO)
+        return false;
+    const struct hop_card_engine *engine = p->wires[next->link].engine;
+    return !(engine && engine->processor_s > 0) && !next->cuts && next->ps_per_byte >= step->ps_per_byte;
+}
+
 /* Directed links are numbered by now. A link of a ring has two buffers under dateline, and its packets, once in the ring,
  * do not come back to the first. */
 static void number_buffers(struct hop_packets *p)
@@ -297,6 +316,7 @@ static void number_buffers(struct hop_packets *p)
         unsigned ring = hop_ring_of(topology, wire->directed);
         step->buffer = wire->buffer + hop_channel_of(topology, p->rings, before, channel, wire->directed);
         step->whole = ring > 0 && p->rings == HOP_RING_BUBBLE && p->queues != HOP_PACKET_PER_TRANSFER;
+        step->passes = passes(p, i);
         step->enters = step->whole && (before == HOP_NONE || hop_ring_of(topology, before) != ring);
     }
 }

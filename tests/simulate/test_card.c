@@ -78,15 +78,24 @@ static void a_slow_processor_is_what_a_long_transfer_gets(void **state)
     assert_near(rate("apenet:2,buffers=3", "host0", "host1"), 0.6e9, 1e-3); /* half of it walks through three of them */
 }
 
+/* Links pass a packet on while it comes; the read engine makes it, the processor looks at it as a whole. */
 static void one_packet_takes_each_stage_once(void **state)
 {
     (void)state;
-    const double hops_s = 3 * 100e-9, links_s = PACKET / 2.8e9;
+    const double torus_s = 3 * 100e-9 + PACKET / 2.8e9;
     double host_s = on("apenet:2", "host0 -> host1 4096");
-    /* root, switch; read; card, router, router; switch, root, memory: packets are stored before they are forwarded */
-    assert_near(host_s, 2 * PACKET / 8e9 + PACKET / 2.4e9 + 3 * links_s + hops_s + RX_S + 2 * PACKET / 8e9, 1e-6);
+    assert_near(host_s, PACKET / 2.4e9 + torus_s + RX_S + PACKET / 8e9, 1e-6);
     double gpu_s = on("apenet:2", "gpu0 -> gpu1 4096");
-    assert_near(gpu_s, 2 * PACKET / 5.5e9 + 1.8e-6 + PACKET / 1.536e9 + 3 * links_s + hops_s + RX_DEVICE_S, 1e-6);
+    assert_near(gpu_s, 1.8e-6 + PACKET / 1.536e9 + torus_s + RX_DEVICE_S + PACKET / 5.5e9, 1e-6);
+    double far_s = on("apenet:4x4x4", "gpu0 -> gpu42 4096"), hops = 6; /* (2, 2, 2), each dimension half-way round */
+    assert_near(far_s, gpu_s + (hops - 1) * 100e-9, 1e-6);
+}
+
+static void packets_that_pass_end_at_the_rate_of_the_slowest_link_and_credits_come_back(void **state)
+{
+    (void)state; /* with asserts all credits are counted, too */
+    double row_s = on("apenet:8", "host0 -> host4 8MiB\nhost1 -> host4 8MiB\nhost2 -> host4 8MiB\nhost5 -> host4 8MiB");
+    assert_near(row_s, 4 * 8 * (double)MIB / 1.2e9, 0.002); /* all through one processor */
 }
 
 static void a_card_s_processor_does_one_thing_at_a_time(void **state)
@@ -140,6 +149,7 @@ TEST_GROUP(card)
         cmocka_unit_test(a_read_engine_moves_what_its_version_s_closed_form_says),
         cmocka_unit_test(a_slow_processor_is_what_a_long_transfer_gets),
         cmocka_unit_test(one_packet_takes_each_stage_once),
+        cmocka_unit_test(packets_that_pass_end_at_the_rate_of_the_slowest_link_and_credits_come_back),
         cmocka_unit_test(a_card_s_processor_does_one_thing_at_a_time),
         cmocka_unit_test(rates_of_engines_are_what_fluid_models_hold_a_long_transfer_to),
         cmocka_unit_test(a_card_survives_being_written_and_read),
