@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: the Python module jsonschema is missing (Debian: python3-jsonschema)")
     sys.exit(77)
 
-KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "tune_stages", "fit", "measure", "map", "plan", "traffic")
+KINDS = ("topology", "schedule", "prediction", "order", "sweep", "comparison", "penalties", "cluster", "lint", "tune_paths", "tune_collective", "tune_copies", "tune_stages", "tune_puts", "fit", "measure", "map", "plan", "traffic")
 TOPOLOGY_SUFFIXES = (".json", ".xml", ".txt")
 
 SCHEDULES = [
@@ -358,6 +358,7 @@ def main():
         checker.output("tune_paths", ["tune", "paths", *arguments, "--json"])
     for arguments in TUNED_STAGES:
         checker.output("tune_stages", ["tune", "stages", *arguments, "--json"])
+    checker.output("tune_puts", ["tune", "puts", "--on", "apenet:2", "--sizes", "32,1MiB", "--json"])
     for arguments in TUNED_COLLECTIVES:
         checker.output("tune_collective", ["tune", "collective", *arguments, "--json"])
     checker.output("tune_copies", ["tune", "copies", "allreduce", "-n", "2", "--sizes", "4KiB,64KiB", "--rounds", "1", "--json"])

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-static const struct tool_command *const parts[] = {&tool_tune_paths, &tool_tune_collective, &tool_tune_copies,
-                                                   &tool_tune_stages, NULL};
+static const struct tool_command *const parts[] = {&tool_tune_paths,  &tool_tune_collective, &tool_tune_copies,
+                                                   &tool_tune_stages, &tool_tune_puts,       NULL};
 
 static int run(int argc, char **argv)
 {
     if (argc < 2)
-        tool_bad_usage(&tool_tune, "what to tune is missing: paths, collective, copies or stages");
+        tool_bad_usage(&tool_tune, "what to tune is missing: paths, collective, copies, stages or puts");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         tool_help(&tool_tune);
     for (size_t i = 0; parts[i]; i++) {
@@ -18,19 +18,20 @@ static int run(int argc, char **argv)
             return parts[i]->run(argc - 1, argv + 1);
     }
     enum hop_collective_kind kind;
-    tool_bad_usage(&tool_tune, "there is nothing called '%s' to tune; there are paths, collective%s, copies and stages",
-                   argv[1],
-                   tool_collective(argv[1], strlen(argv[1]), &kind) ? tool_text(" (tune collective %s)", argv[1]) : "");
+    tool_bad_usage(
+        &tool_tune, "there is nothing called '%s' to tune; there are paths, collective%s, copies, stages and puts",
+        argv[1], tool_collective(argv[1], strlen(argv[1]), &kind) ? tool_text(" (tune collective %s)", argv[1]) : "");
 }
 
 const struct tool_command tool_tune = {
     .name = "tune",
     .summary = "which way copies go, in which packets, which algorithm a collective takes",
-    .usage = "paths|collective|copies|stages [OPTION ...]",
+    .usage = "paths|collective|copies|stages|puts [OPTION ...]",
     .about = "  paths         direct peer copies, staging through host memory, or a mix; predicted\n"
              "  collective    which algorithm at which size; predicted, or measured on this machine\n"
              "  copies        how many of a collective's copies to stage; measured on this machine\n"
              "  stages        packets and overlap of transfers of several steps; by a closed form\n"
+             "  puts          of a network card that reads device memory: directly, staged or pipelined; predicted\n"
              "\n"
              "hopcast tune paths --help shows the options, and so on.\n"
              "\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c, tune_copies.c
- * and tune_stages.c read the options of each and run it, *_show.c print.
+ * hopcast tune: what its files share. tune.c picks what is tuned; tune_paths.c, tune_collective.c, tune_copies.c,
+ * tune_stages.c and tune_puts.c read the options of each and run it, *_show.c print.
  */
 #ifndef HOP_TOOL_TUNE_H
 #define HOP_TOOL_TUNE_H
@@ -9,7 +9,8 @@
 #include "devices.h"
 #include "hopcast/tune.h"
 
-extern const struct tool_command tool_tune_paths, tool_tune_collective, tool_tune_copies, tool_tune_stages;
+extern const struct tool_command tool_tune_paths, tool_tune_collective, tool_tune_copies, tool_tune_stages,
+    tool_tune_puts;
 
 /* Collectives by name, separated by commas, or all. */
 struct tune_kinds {
@@ -40,5 +41,8 @@ struct tune_collective_head {
 };
 void tune_collective_print(const struct hop_network *network, const struct tune_collective_head *head,
                            const struct hop_tuned_collective *const *tuned, uint32_t count);
+
+/* tune_puts_figures.c: prints the published figures of APEnet+ beside what its mechanism gives. */
+int tune_puts_figures(void);
 
 #endif

@@ -389,7 +389,54 @@ HOP_API enum hop_status hop_stages_predict(struct hop_network *network, const ch
                                            struct hop_diag *diag);
 HOP_API void hop_stages_destroy(struct hop_stages *stages); /* NULL is allowed; not for the caller's own */
 
+/* ---- puts of a network card ---- */
+
+/* How a put whose source or destination is device memory gets there (Ammendola et al. 2013, section 5). */
+enum hop_put_method {
+    HOP_PUT_DIRECT,   /* the card reads and writes device memory itself */
+    HOP_PUT_STAGED,   /* copied to host memory, put from there into host memory, copied from there */
+    HOP_PUT_PIPELINED /* the same, piece by piece through two buffers */
+};
+struct hop_puts {
+    size_t size;           /* see hop_version */
+    const char *from, *to; /* devices of the topology behind cards with engines (hop_node.card) */
+    uint64_t bytes;        /* of each */
+    uint32_t count;        /* one after the other, as many as the card takes; 1 to 4,096 */
+    enum hop_put_method method;
+    uint64_t piece_bytes; /* pipelined; 0: 64 KiB */
+};
+/* The schedule of a row of puts, as one thread issues them. A put is software (put_s), the card's own work, and software
+ * (completion_s), which does not wait for it: the next one follows. Out of device memory the card does one at a time, and so the
+ * next one begins when the last has arrived. Where puts are staged, the thread waits for each copy out of device memory (copy_s, and
+ * its bytes), and a staging buffer is free again when the card has read it. Copies into device memory are the receiver's, who
+ * is not held up. */
+HOP_API enum hop_status hop_puts_schedule(const struct hop_topology *topology, const struct hop_puts *puts,
+                                          struct hop_schedule **schedule, struct hop_diag *diag);
+
+struct hop_put_times {
+    double latency_s; /* from the call to the last byte's arrival, of one: half a round trip */
+    double gap_s;     /* from one to the next in a long row; for short ones the host's overhead, as LogP has it */
+    double rate_Bps;  /* bytes / gap_s */
+};
+/* What puts of one size between two devices take, by method; NAN: not asked for. */
+enum { HOP_PUT_METHODS = HOP_PUT_PIPELINED + 1 };
+struct hop_put_row {
+    const char *from, *to;
+    uint64_t bytes;
+    struct hop_put_times times[HOP_PUT_METHODS];
+};
+/* "direct", "staged", "pipelined". */
+HOP_API const char *hop_put_method_name(enum hop_put_method method);
+/* Simulates packets of one put and of rows of them (count is not looked at). */
+HOP_API enum hop_status hop_puts_times(struct hop_network *network, const struct hop_puts *puts,
+                                       struct hop_put_times *times, struct hop_diag *diag);
+
 /* ---- writing ---- */
+
+/* docs/tune_puts.schema.json; and what rows move over sizes, a line a pair and method, as SVG under a title. New strings that the
+ * caller frees, NULL: out of memory. */
+HOP_API char *hop_puts_to_json(const struct hop_put_row *rows, uint32_t count);
+HOP_API char *hop_puts_to_svg(const struct hop_put_row *rows, uint32_t count, const char *title);
 
 /* All ways for each of the sizes, and gathers that are filled: docs/tune_stages.schema.json. A new string that the
  * caller frees, NULL: out of memory, or hop_stages_ways refuses what it is given. */
