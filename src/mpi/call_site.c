@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 16, STACK_WORDS = 1024 };
+enum { DEPTH = 16, STACK_WORDS = 512 };
 
 /* How their files' names begin. */
 static const char *const bindings[] = {"libmpi_mpifh",   "libmpi_usempi", "libmpi_cxx", "libmpichfort",
