@@ -148,6 +148,21 @@ def in_one_step():
               "cores only" in done.stderr, f"cores apart: {said} {done.stderr}")
 
 
+def some_ask():
+    """Rank 0's environment counts, whatever the others' says."""
+    if "-a" not in sys.argv:
+        return
+    write("two.map", f"0 gpu3 bus={bus(3)} cpu={ALL[0]}\n1 gpu1 bus={bus(1)} cpu={ALL[-1]}\n")
+    for asks in (0, 1):
+        parts = [["-n", "1", "env", "HOPCAST_MAP=" + "two.map" * (asks == rank), program] for rank in range(2)]
+        done = subprocess.run([launcher, *parts[0], ":", *parts[1]], capture_output=True, text=True, timeout=120, cwd=work,
+                              env={**os.environ, "LD_PRELOAD": library})
+        said = {int(line.split()[1]): line for line in done.stdout.splitlines() if line.startswith("rank ")}
+        wanted = ["0!", "0!"] if asks else [bus(3).upper(), bus(1).upper()]
+        check(done.returncode == 0 and len(said) == 2 and all(f" first {wanted[r]} old {wanted[r]} " in said[r] for r in range(2)),
+              f"rank {asks} asks: {said} {done.stderr}")
+
+
 def several_machines():
     """As MPICH plays them: each rank keeps to its own."""
     if mpi != "mpich":
@@ -207,7 +222,7 @@ def main():
         print(f"skip: no {launcher}, or no shim for it")
         return 77
     try:
-        for part in [from_file, by_names, in_one_step, several_machines, faults]:
+        for part in [from_file, by_names, in_one_step, some_ask, several_machines, faults]:
             if not set(sys.argv[4:]) - {"-a"} or part.__name__ in sys.argv[4:]:
                 part()
                 print(part.__name__, flush=True)
