@@ -7,6 +7,7 @@
 #include "hopcast/collective.h"
 
 struct hop_mpi_shim_collectives {
+    uintptr_t byte, single, sum; /* MPI_BYTE, MPI_FLOAT, MPI_SUM */
     /* Bytes of an item, negative: not known; *plain: items of the type lie side by side as their bytes do, which is so
      * of predefined ones. */
     int64_t (*size)(uintptr_t type, bool *plain);

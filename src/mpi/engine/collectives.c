@@ -3,8 +3,12 @@
 #include "mpi/engine/collectives.h"
 
 #include "mpi/engine/run_collective.h"
+#include "mpi/engine/tune_collectives.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+#include "base/replace.h"
 
 static struct {
     const struct hop_mpi_job *job;
@@ -78,50 +82,6 @@ static bool take_table(const char *path)
     return all;
 }
 
-/* ---- beginning ---- */
-
-static int *find_machines(const struct hop_mpi_job *job)
-{
-    int own = job->mpi->machine(), *all = calloc((size_t)job->ranks, sizeof *all);
-    bool fine = job->mpi->all_agree(all != NULL) && job->mpi->gather(&own, sizeof own, all) == 0 &&
-                job->mpi->broadcast(all, (size_t)job->ranks * sizeof *all) == 0;
-    if (fine)
-        return all;
-    free(all);
-    return NULL;
-}
-
-static void begin_collectives(const struct hop_mpi_job *job, const char *how)
-{
-    const char *tune = strncmp(how, "tune:", 5) == 0 ? how + 5 : NULL;
-    struct hop_comm_rules *rules = &here.rules;
-    if (!job->mpi->collectives) {
-        say("collectives of %s are left to it: this build has nothing for it", job->library);
-        return;
-    }
-    *rules = (struct hop_comm_rules){
-        .job = job, .machine = find_machines(job), .orderly = job->asked[ASKED_REPRODUCIBLE][0] == '1'};
-    if (!rules->machine || !job->mpi->all_agree(job->mpi->collectives->packs_bytes()))
-        return;
-    job->mpi->dropped(hop_comm_dropped);
-    (void)tune;
-    here.table.kind = &hop_mpi_table_kind;
-    bool table = how[0] && strcmp(how, "all") != 0;
-    if (table && !take_table(how) && !rules->orderly)
-        return;
-    rules->table = table || !how[0] ? &here.table : NULL;
-    here.on = true;
-}
-
-void hop_collectives_begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
-{
-    here.job = job;
-    if (job->asked[ASKED_COLLECTIVES][0] || job->asked[ASKED_REPRODUCIBLE][0] == '1')
-        begin_collectives(job, job->asked[ASKED_COLLECTIVES]);
-    for (int c = 0; here.on && c < HOP_MPI_CALL_COUNT; c++)
-        takes[c] = takes[c] || hop_mpi_call_is_collective((enum hop_mpi_call)c);
-}
-
 /* ---- calls ---- */
 
 static bool in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted, bool scheduled, int *error)
@@ -164,6 +124,77 @@ void hop_collectives_comm_free(uintptr_t comm)
     if (here.on)
         hop_comm_free(&here.rules, comm);
 }
+
+/* ---- beginning ---- */
+
+static int *find_machines(const struct hop_mpi_job *job)
+{
+    int own = job->mpi->machine(), *all = calloc((size_t)job->ranks, sizeof *all);
+    bool fine = job->mpi->all_agree(all != NULL) && job->mpi->gather(&own, sizeof own, all) == 0 &&
+                job->mpi->broadcast(all, (size_t)job->ranks * sizeof *all) == 0;
+    if (fine)
+        return all;
+    free(all);
+    return NULL;
+}
+
+static void forget(uintptr_t comm)
+{
+    hop_comm_free(&here.rules, comm);
+}
+
+/* Measures, and writes the table that is then used; false, on all ranks: that failed. */
+static bool measure(const char *path)
+{
+    const struct hop_tune_job tune = {here.job, here.rules.machine, do_instead, forget};
+    struct hop_diag diag = {0};
+    struct hop_table table = {.kind = &hop_mpi_table_kind};
+    bool fine = here.job->rank != 0 || hop_can_replace(path);
+    if (here.job->mpi->all_agree(fine)) {
+        fine = hop_tune_collectives(&tune, &table, &diag) == HOP_OK;
+        char *text = fine && here.job->rank == 0 ? hop_table_to_text(&table) : NULL;
+        fine = fine && (here.job->rank != 0 || (text && hop_replace_file(path, text)));
+        free(text);
+    }
+    hop_table_finish(&table);
+    bool all = here.job->mpi->all_agree(fine);
+    say(all ? "%s is written, and used from here on" : "%s could not be written: %s", path,
+        diag.what[0] ? diag.what : strerror(errno));
+    return all;
+}
+
+static void begin_collectives(const struct hop_mpi_job *job, const char *how)
+{
+    bool tunes = strncmp(how, "tune:", 5) == 0, orderly = job->asked[ASKED_REPRODUCIBLE][0] == '1';
+    struct hop_comm_rules *rules = &here.rules;
+    if (!job->mpi->collectives) {
+        say("collectives of %s are left to it: this build has nothing for it", job->library);
+        return;
+    }
+    *rules = (struct hop_comm_rules){.job = job, .machine = find_machines(job)};
+    if (!job->mpi->all_agree(rules->machine && job->mpi->collectives->packs_bytes()))
+        return;
+    job->mpi->dropped(hop_comm_dropped);
+    here.table.kind = &hop_mpi_table_kind;
+    how += tunes ? strlen("tune:") : 0;
+    bool table = how[0] && strcmp(how, "all") != 0;
+    if (tunes && !measure(how))
+        return;
+    here.on = !table || take_table(how) || orderly;
+    rules->orderly = orderly;
+    rules->table = table || !how[0] ? &here.table : NULL;
+}
+
+void hop_collectives_begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
+{
+    here.job = job;
+    if (job->asked[ASKED_COLLECTIVES][0] || job->asked[ASKED_REPRODUCIBLE][0] == '1')
+        begin_collectives(job, job->asked[ASKED_COLLECTIVES]);
+    for (int c = 0; here.on && c < HOP_MPI_CALL_COUNT; c++)
+        takes[c] = takes[c] || hop_mpi_call_is_collective((enum hop_mpi_call)c);
+}
+
+/* ---- the end ---- */
 
 void hop_collectives_end(void)
 {

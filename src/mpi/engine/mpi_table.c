@@ -33,7 +33,7 @@ static void write_row(const void *from, struct hop_buffer *text)
 {
     const struct hop_mpi_row_of_table *row = from;
     char size[32];
-    hop_buffer_printf(text, "%-16s %5u %10s  %-12s", name_of(row->collective), row->ranks,
+    hop_buffer_printf(text, "%-16s %5u %10s  %s", name_of(row->collective), row->ranks,
                       hop_format_bytes(row->from_bytes, size, sizeof size), row->by);
 }
 

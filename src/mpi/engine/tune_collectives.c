@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tuning. At each size ours and the library's take turns, the one to begin changing from pair to pair. A turn is as
+ * many calls as fill TURN_S, each timed by itself behind a barrier of the library's, and its time the mean of all
+ * ranks. Ours it is where the whole interval of the median of the pairs' ratios lies below 1, and from one such size
+ * to the next.
+ */
+#include "mpi/engine/tune_collectives.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+#define TURN_S 1e-3
+#define HOPELESS 1.5 /* of the first pairs: the others are spared */
+enum { PAIRS = 15, PAIRS_FIRST = 4, LOW = 3, HIGH = 11, CALLS_MOST = 200, SIZES = 12 }; /* LOW to HIGH: 96 % */
+#define SIZE_LEAST 4u
+#define SIZE_MOST (UINT64_C(16) << 20)
+#define LONGEST (UINT64_C(256) << 20) /* of a buffer */
+
+/* One collective, among so many ranks, of one size. */
+struct trial {
+    const struct hop_tune_job *tune;
+    enum hop_collective_kind kind;
+    uintptr_t comm;
+    int ranks, rank;
+    uint64_t bytes; /* as struct hop_collective_options has them */
+    char *in, *out;
+};
+
+static int do_ours(const struct trial *t)
+{
+    const struct hop_mpi_shim_collectives *mpi = t->tune->job->mpi->collectives;
+    uintptr_t in = (uintptr_t)t->in, out = (uintptr_t)t->out, comm = t->comm, byte = mpi->byte,
+              part = t->bytes / (unsigned)t->ranks;
+    uintptr_t floats = t->bytes / sizeof(float), single = mpi->single, sum = mpi->sum;
+    const struct {
+        enum hop_mpi_call call;
+        uintptr_t arguments[8];
+    } calls[HOP_COLLECTIVE_COUNT] = {
+        [HOP_COLLECTIVE_ALLREDUCE] = {CALL_MPI_Allreduce, {in, out, floats, single, sum, comm}},
+        [HOP_COLLECTIVE_ALLGATHER] = {CALL_MPI_Allgather, {in, t->bytes, byte, out, t->bytes, byte, comm}},
+        [HOP_COLLECTIVE_REDUCE_SCATTER] = {CALL_MPI_Reduce_scatter_block,
+                                           {in, out, floats / (unsigned)t->ranks, single, sum, comm}},
+        [HOP_COLLECTIVE_ALLTOALL] = {CALL_MPI_Alltoall, {in, part, byte, out, part, byte, comm}},
+        [HOP_COLLECTIVE_BROADCAST] = {CALL_MPI_Bcast, {out, t->bytes, byte, 0, comm}},
+        [HOP_COLLECTIVE_REDUCE] = {CALL_MPI_Reduce, {in, out, floats, single, sum, 0, comm}},
+        [HOP_COLLECTIVE_GATHER] = {CALL_MPI_Gather, {in, t->bytes, byte, out, t->bytes, byte, 0, comm}},
+        [HOP_COLLECTIVE_SCATTER] = {CALL_MPI_Scatter, {in, part, byte, out, part, byte, 0, comm}},
+        [HOP_COLLECTIVE_BARRIER] = {CALL_MPI_Barrier, {comm}},
+    };
+    int error = 0;
+    return t->tune->ours(calls[t->kind].call, calls[t->kind].arguments, &error) ? error : -1;
+}
+
+static int do_library(const struct trial *t)
+{
+    return t->tune->job->mpi->collectives->perform(t->kind, t->in, t->out, t->bytes, 0, t->comm);
+}
+
+/* Seconds a call, the same on all ranks; negative: it failed on one. */
+static double turn(const struct trial *t, bool ours, uint32_t calls)
+{
+    const struct hop_mpi_shim *mpi = t->tune->job->mpi;
+    uint64_t sum_ns = 0;
+    bool fine = true;
+    for (uint32_t i = 0; i < calls && fine; i++) {
+        uint64_t begin_ns = hop_now_ns();
+        fine = (ours ? do_ours(t) : do_library(t)) == 0;
+        sum_ns += hop_now_ns() - begin_ns;
+        (void)mpi->collectives->perform(HOP_COLLECTIVE_BARRIER, NULL, NULL, 0, 0, t->comm);
+    }
+    double mean_s = mpi->collectives->mean((double)sum_ns * 1e-9 / calls, t->comm);
+    return mpi->comm_all_agree(t->comm, fine) ? mean_s : -1;
+}
+
+struct verdict {
+    bool ours;
+    double low, high; /* of ours in the library's time */
+};
+
+static struct verdict try(const struct trial *t)
+{
+    struct verdict verdict = {.low = 0, .high = HOPELESS};
+    double ratios[PAIRS];
+    double once_s = turn(t, false, 3), own_s = turn(t, true, 3);
+    if (once_s < 0 || own_s < 0)
+        return verdict;
+    double slower_s = turn(t, false, 3) + turn(t, true, 3);
+    uint32_t calls = (uint32_t)hop_max(1, hop_min(CALLS_MOST, 2 * TURN_S / hop_max(slower_s, 1e-9)));
+    int pairs = 0;
+    while (pairs < PAIRS) {
+        double first_s = turn(t, pairs % 2, calls), second_s = turn(t, !(pairs % 2), calls);
+        double library_s = pairs % 2 ? second_s : first_s, ours_s = pairs % 2 ? first_s : second_s;
+        if (library_s <= 0 || ours_s < 0)
+            return verdict;
+        ratios[pairs++] = ours_s / library_s;
+        if (pairs == PAIRS_FIRST) {
+            double least = ratios[0];
+            for (int i = 1; i < pairs; i++)
+                least = hop_min(least, ratios[i]);
+            if (least > HOPELESS)
+                return verdict;
+        }
+    }
+    qsort(ratios, PAIRS, sizeof *ratios, hop_ascending_double);
+    verdict = (struct verdict){ratios[HIGH] < 1, ratios[LOW], ratios[HIGH]};
+    return verdict;
+}
+
+/* ---- sizes ---- */
+
+static uint64_t longest(const struct trial *t)
+{
+    bool of_all = t->kind == HOP_COLLECTIVE_ALLGATHER || t->kind == HOP_COLLECTIVE_GATHER;
+    return of_all ? t->bytes * (unsigned)t->ranks : t->bytes;
+}
+
+static bool is_cut(enum hop_collective_kind kind)
+{
+    return kind == HOP_COLLECTIVE_ALLTOALL || kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
+}
+
+static void add_row(const struct trial *t, struct hop_table *table, uint64_t from, const char *by, const char *remark,
+                    struct hop_failure *failure)
+{
+    const struct hop_mpi_row_of_table row = {
+        .collective = t->kind, .ranks = (uint32_t)t->ranks, .from_bytes = from, .by = by, .remark = remark};
+    if (failure->status == HOP_OK)
+        failure->status = hop_table_add(table, &row, failure->diag);
+}
+
+/* Ours from a size that is to the next one that is, too; what lies between two that are not alike is the library's. */
+static void add_rows(const struct trial *t, const uint64_t *sizes, const struct verdict *verdicts, uint32_t count,
+                     struct hop_table *table, struct hop_failure *failure)
+{
+    add_row(t, table, 0, t->kind == HOP_COLLECTIVE_BARRIER && verdicts[0].ours ? "default" : HOP_MPI_TABLE_LIBRARY,
+            NULL, failure);
+    for (uint32_t i = 0; i < count && t->kind != HOP_COLLECTIVE_BARRIER; i++) {
+        char remark[96], size[32];
+        if (!verdicts[i].ours)
+            continue;
+        (void)snprintf(remark, sizeof remark, "%.2f to %.2f of the library's time at %s", verdicts[i].low,
+                       verdicts[i].high, hop_format_bytes(sizes[i], size, sizeof size));
+        add_row(t, table, sizes[i], hop_algorithm_name(HOP_ALGORITHM_DEFAULT), remark, failure);
+        if (i + 1 == count || !verdicts[i + 1].ours)
+            add_row(t, table, sizes[i] + 1, HOP_MPI_TABLE_LIBRARY, NULL, failure);
+    }
+}
+
+/* All sizes of a collective. */
+static void try_all(struct trial *t, struct hop_table *table, struct hop_failure *failure)
+{
+    struct verdict verdicts[SIZES];
+    uint64_t sizes[SIZES];
+    uint32_t count = 0;
+    for (uint64_t size = SIZE_LEAST; size <= SIZE_MOST && count < SIZES; size *= 4) {
+        t->bytes = is_cut(t->kind) ? size * (unsigned)t->ranks : t->kind == HOP_COLLECTIVE_BARRIER ? 0 : size;
+        if (longest(t) > LONGEST || (t->kind == HOP_COLLECTIVE_BARRIER && count > 0))
+            break;
+        memset(t->in, 1, longest(t)); /* pages that nobody wrote are one page to all */
+        memset(t->out, 1, longest(t));
+        sizes[count] = t->bytes;
+        verdicts[count++] = try(t);
+    }
+    add_rows(t, sizes, verdicts, count, table, failure);
+}
+
+/* Among the first of the machine's ranks. */
+static void try_among(const struct hop_tune_job *tune, int ranks, int rank, uintptr_t comm, struct hop_table *table,
+                      struct hop_failure *failure)
+{
+    const struct hop_mpi_shim *mpi = tune->job->mpi;
+    struct trial t = {.tune = tune, .comm = comm, .ranks = ranks, .rank = rank};
+    t.in = calloc(1, LONGEST);
+    t.out = calloc(1, LONGEST);
+    bool room = mpi->comm_all_agree(comm, t.in && t.out);
+    for (int kind = 0; kind < HOP_COLLECTIVE_COUNT && room; kind++) {
+        t.kind = (enum hop_collective_kind)kind;
+        if (rank == 0)
+            (void)fprintf(stderr, "libhopcast_mpi.so: measuring %s among %d ranks\n", hop_collective_name(t.kind),
+                          ranks);
+        try_all(&t, table, failure);
+    }
+    if (!room && failure->status == HOP_OK)
+        failure->status = hop_fail_memory(failure->diag);
+    free(t.in);
+    free(t.out);
+}
+
+enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop_table *table, struct hop_diag *diag)
+{
+    const struct hop_mpi_shim *mpi = tune->job->mpi;
+    struct hop_failure failure = {.diag = diag};
+    char line[HOP_MPI_TABLE_LINE];
+    int here = 0, own = 0;
+    for (int i = 0; hop_mpi_table_head(i, tune->job->library, line) && failure.status == HOP_OK; i++)
+        failure.status = hop_table_note(table, line, diag);
+    for (int r = 0; r < tune->job->ranks; r++) {
+        own += r < tune->job->rank && tune->machine[r] == tune->machine[0];
+        here += tune->machine[r] == tune->machine[0];
+    }
+    bool in = tune->machine[tune->job->rank] == tune->machine[0];
+    for (int ranks = 2; ranks <= here; ranks = ranks < here && 2 * ranks > here ? here : 2 * ranks) {
+        uintptr_t comm = mpi->collectives->split(mpi->apart(), in && own < ranks, own);
+        if (in && own < ranks) {
+            try_among(tune, ranks, own, comm, table, &failure);
+            tune->forget(comm);
+            mpi->collectives->free(comm);
+        }
+        mpi->collectives->wait_asleep(mpi->apart());
+    }
+    return failure.status;
+}
