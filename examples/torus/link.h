@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Link: what the programs of this folder need of a network, put and wait, over two interfaces. A program is linked with
+ * one of them, and knows nothing of which.
+ *
+ *     link_apenet.c    cards in a torus (hopcast/apenet.h): hopcast launch -n 4 ./spin_apenet, or mpirun
+ *     link_shmem.c     OpenSHMEM: hopcast-shmemrun -n 4 ./spin_shmem, or mpirun
+ *     link.c           what both have in common
+ *
+ * All ranks call link_begin, link_gather, link_barrier and link_end, in the same order. What goes wrong ends the
+ * program.
+ */
+#ifndef LINK_H
+#define LINK_H
+
+#include <stddef.h>
+
+enum { LINK_GATHER_BYTES = 64 };
+
+/* Memory of so many bytes on each rank, zeroed, aligned to a page, that all others put to. torus: "4x2x1"; NULL: a
+ * ring. */
+void link_begin(size_t bytes, const char *torus);
+void link_end(void);
+int link_rank(void);
+int link_size(void);
+const char *link_name(void); /* "card", "OpenSHMEM" */
+char *link_memory(void);
+/* To so many bytes from the beginning of a rank's memory. The source may change once that rank's answer has come,
+ * whatever that is in the program; from one rank to another puts arrive in order. */
+void link_put(int to, size_t offset, const void *source, size_t bytes);
+/* For one more put of that rank; returns how many bytes it had, where that is known, else 0. */
+size_t link_wait(int from);
+/* What each rank has, at most LINK_GATHER_BYTES, for all of them: all[r * bytes]. */
+void link_gather(const void *mine, size_t bytes, void *all);
+void link_barrier(void);
+_Noreturn void link_fail(const char *what, const char *why);
+double link_now_s(void);
+
+/* ---- of the two interfaces ---- */
+
+/* The memory has `bytes` for the program, and behind them those of link_gather. */
+char *link_open(size_t bytes, const char *torus);
+void link_close(void);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Over-relaxation of the Heisenberg spin glass, as in the APEnet+ paper (Ammendola et al. 2013): spins are vectors of
+ * length 1 on a lattice of SIDE x SIDE x SIDE sites, joined to their six neighbours by random bonds J, and
+ *
+ *     h = sum of J s over the neighbours,    s becomes 2 (s h) / (h h) h - s
+ *
+ * which turns s about h by half a turn, so that the energy stays. Spins of one colour of the chessboard have
+ * neighbours of the other one only: a step updates one colour, then the other. Ranks have planes of the lattice, in a
+ * row. Of each colour the planes at the borders are updated first, and put to the neighbours while those between are
+ * updated.
+ *
+ *     hopcast launch -n 4 spin_apenet --side 64 --steps 20 [--torus 2x2x1] [--check]
+ *     hopcast-shmemrun -n 4 spin_shmem  ...
+ *
+ * --check: each rank does all planes alone, too, and compares the bits of its own. Exit status 1 if they differ, or
+ * the energy changes by more than 1e-12 a spin.
+ */
+#include "link.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRIFT_MOST 1e-12 /* of the energy of a spin, which is of the order of 1 */
+
+struct vector {
+    double v[3];
+};
+
+/* Planes first to first + planes - 1, each with one more below and above that is a neighbour's. */
+struct lattice {
+    uint32_t side, first, planes;
+    struct vector *spins; /* [1 + plane][y][x] */
+    double (*bonds)[3];   /* to x + 1, y + 1, z + 1; from the plane below on */
+};
+
+static struct {
+    uint32_t side, steps;
+    uint64_t seed;
+    const char *torus;
+    int check;
+} options = {.side = 32, .steps = 10, .seed = 1};
+
+/* ---- what is drawn of a site, whoever has it ---- */
+
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static double uniform(uint64_t site, uint32_t number)
+{
+    return ((double)(mix(mix(options.seed * 16 + number) ^ site) >> 11) + 0.5) * 0x1p-53;
+}
+
+static double gaussian(uint64_t site, uint32_t number)
+{
+    return sqrt(-2 * log(uniform(site, number))) * cos(2 * 3.14159265358979323846 * uniform(site, number + 1));
+}
+
+static void draw(struct lattice *l, uint32_t plane)
+{
+    const size_t area = (size_t)l->side * l->side;
+    const uint64_t z = (l->first + l->side + plane - 1) % l->side;
+    for (size_t i = 0; i < area; i++) {
+        struct vector *s = &l->spins[plane * area + i];
+        double length = 0;
+        for (uint32_t c = 0; c < 3; c++) {
+            s->v[c] = gaussian(z * area + i, 2 * c);
+            length += s->v[c] * s->v[c];
+            if (plane <= l->planes)
+                l->bonds[plane * area + i][c] = gaussian(z * area + i, 6 + 2 * c);
+        }
+        for (uint32_t c = 0; c < 3; c++)
+            s->v[c] /= sqrt(length);
+    }
+}
+
+static void create(struct lattice *l, uint32_t first, uint32_t planes)
+{
+    const size_t area = (size_t)options.side * options.side;
+    *l = (struct lattice){.side = options.side, .first = first, .planes = planes};
+    l->spins = malloc((planes + 2) * area * sizeof *l->spins);
+    l->bonds = malloc((planes + 1) * area * sizeof *l->bonds);
+    if (!l->spins || !l->bonds)
+        link_fail("out of memory", "");
+    for (uint32_t p = 0; p < planes + 2; p++)
+        draw(l, p);
+}
+
+static void destroy(struct lattice *l)
+{
+    free(l->spins);
+    free(l->bonds);
+}
+
+/* ---- a colour of a plane ---- */
+
+static void add(struct vector *h, double bond, const struct vector *s)
+{
+    for (int c = 0; c < 3; c++)
+        h->v[c] += bond * s->v[c];
+}
+
+static double product(const struct vector *a, const struct vector *b)
+{
+    return a->v[0] * b->v[0] + a->v[1] * b->v[1] + a->v[2] * b->v[2];
+}
+
+/* The field at a site, in one order of additions. */
+static struct vector field(const struct lattice *l, uint32_t plane, uint32_t y, uint32_t x)
+{
+    const size_t side = l->side, area = side * side, row = plane * area + y * side, at = row + x;
+    const size_t left = row + (x + side - 1) % side, right = row + (x + 1) % side;
+    const size_t front = plane * area + (y + side - 1) % side * side + x,
+                 back = plane * area + (y + 1) % side * side + x;
+    struct vector h = {{0, 0, 0}};
+    add(&h, l->bonds[left][0], &l->spins[left]);
+    add(&h, l->bonds[at][0], &l->spins[right]);
+    add(&h, l->bonds[front][1], &l->spins[front]);
+    add(&h, l->bonds[at][1], &l->spins[back]);
+    add(&h, l->bonds[at - area][2], &l->spins[at - area]);
+    add(&h, l->bonds[at][2], &l->spins[at + area]);
+    return h;
+}
+
+/* Where a colour begins in a row. */
+static uint32_t first_of(const struct lattice *l, uint32_t plane, uint32_t y, uint32_t colour)
+{
+    return (l->first + l->side + plane - 1 + y + colour) % 2;
+}
+
+static void update(struct lattice *l, uint32_t plane, uint32_t colour)
+{
+    for (uint32_t y = 0; y < l->side; y++) {
+        for (uint32_t x = first_of(l, plane, y, colour); x < l->side; x += 2) {
+            struct vector *s = &l->spins[((size_t)plane * l->side + y) * l->side + x];
+            const struct vector h = field(l, plane, y, x);
+            const double hh = product(&h, &h), factor = hh > 0 ? 2 * product(s, &h) / hh : 0;
+            for (int c = 0; c < 3 && hh > 0; c++)
+                s->v[c] = factor * h.v[c] - s->v[c];
+        }
+    }
+}
+
+/* Of the bonds to x + 1, y + 1 and z + 1. */
+static double energy_of(const struct lattice *l, uint32_t plane)
+{
+    const size_t side = l->side, area = side * side;
+    double energy = 0;
+    for (size_t y = 0; y < side; y++) {
+        for (size_t x = 0; x < side; x++) {
+            const size_t at = plane * area + y * side + x;
+            struct vector h = {{0, 0, 0}};
+            add(&h, l->bonds[at][0], &l->spins[plane * area + y * side + (x + 1) % side]);
+            add(&h, l->bonds[at][1], &l->spins[plane * area + (y + 1) % side * side + x]);
+            add(&h, l->bonds[at][2], &l->spins[at + area]);
+            energy -= product(&l->spins[at], &h);
+        }
+    }
+    return energy;
+}
+
+/* ---- borders ---- */
+
+/* In the memory that others put to: of either neighbour (0: below) and colour, half a plane; and as many to put from.
+ * */
+static size_t half_bytes(void)
+{
+    return (size_t)options.side * options.side / 2 * sizeof(struct vector);
+}
+
+static size_t border(uint32_t neighbour, uint32_t colour)
+{
+    return (2 * neighbour + colour) * half_bytes();
+}
+
+static void copy_half(struct lattice *l, uint32_t plane, uint32_t colour, struct vector *half, int packs)
+{
+    for (uint32_t y = 0; y < l->side; y++) {
+        for (uint32_t x = first_of(l, plane, y, colour); x < l->side; x += 2, half++) {
+            struct vector *s = &l->spins[((size_t)plane * l->side + y) * l->side + x];
+            if (packs)
+                *half = *s;
+            else
+                *s = *half;
+        }
+    }
+}
+
+static void send_border(struct lattice *l, uint32_t neighbour, uint32_t colour, char *from)
+{
+    const int size = link_size(), to = (link_rank() + (neighbour ? 1 : size - 1)) % size;
+    copy_half(l, neighbour ? l->planes : 1, colour, (struct vector *)(from + border(neighbour, colour)), 1);
+    link_put(to, border(!neighbour, colour), from + border(neighbour, colour), half_bytes());
+}
+
+static double half_step(struct lattice *l, uint32_t colour, char *from)
+{
+    const int size = link_size(), below = (link_rank() + size - 1) % size, above = (link_rank() + 1) % size;
+    update(l, 1, colour);
+    if (l->planes > 1)
+        update(l, l->planes, colour);
+    send_border(l, 0, colour, from);
+    send_border(l, 1, colour, from);
+    for (uint32_t p = 2; p < l->planes; p++)
+        update(l, p, colour);
+    const double begun_s = link_now_s();
+    (void)link_wait(below);
+    (void)link_wait(above);
+    const double waited_s = link_now_s() - begun_s;
+    copy_half(l, 0, colour, (struct vector *)(link_memory() + border(0, colour)), 0);
+    copy_half(l, l->planes + 1, colour, (struct vector *)(link_memory() + border(1, colour)), 0);
+    return waited_s;
+}
+
+/* The sum over planes from the first to the last, as one rank has it. */
+static double energy(const struct lattice *l)
+{
+    double sum = 0, mine = 0, *all = calloc((size_t)link_size(), sizeof *all);
+    if (!all)
+        link_fail("out of memory", "");
+    for (uint32_t z = 0, p = 1; z < l->side; z++) {
+        const int has = z >= l->first && z < l->first + l->planes;
+        mine = has ? energy_of(l, p++) : 0;
+        link_gather(&mine, sizeof mine, all);
+        for (int r = 0; r < link_size(); r++)
+            sum += all[r];
+    }
+    free(all);
+    return sum;
+}
+
+/* ---- one rank alone ---- */
+
+static void wrap(struct lattice *l)
+{
+    const size_t area = (size_t)l->side * l->side;
+    memcpy(l->spins, l->spins + l->planes * area, area * sizeof *l->spins);
+    memcpy(l->spins + (l->planes + 1) * area, l->spins + area, area * sizeof *l->spins);
+}
+
+static int is_same(const struct lattice *mine)
+{
+    const size_t area = (size_t)mine->side * mine->side;
+    struct lattice all;
+    create(&all, 0, options.side);
+    for (uint32_t half = 0; half < 2 * options.steps; half++) {
+        for (uint32_t p = 1; p <= all.planes; p++)
+            update(&all, p, half % 2);
+        wrap(&all);
+    }
+    int same = memcmp(all.spins + (1 + mine->first) * area, mine->spins + area,
+                      mine->planes * area * sizeof *mine->spins) == 0;
+    destroy(&all);
+    return same;
+}
+
+/* ---- the program ---- */
+
+static int say(double before, double after, double took_s, double waited_s, int same)
+{
+    const double sites = pow(options.side, 3), drift = fabs(after - before) / sites;
+    if (link_rank() == 0) {
+        (void)printf("%u^3 spins on %d ranks, %u steps of over-relaxation, by %s\n", options.side, link_size(),
+                     options.steps, link_name());
+        (void)printf("energy a spin %.12f, then %.12f: %.1e of difference\n", before / sites, after / sites, drift);
+        (void)printf("%.0f ps a spin and update, %.0f %% of it waiting; %zu bytes put a rank and step\n",
+                     1e12 * took_s / sites / options.steps, 100 * waited_s / took_s, 4 * half_bytes());
+        if (options.check)
+            (void)printf("bits %s those of one rank alone\n", same ? "are" : "are NOT");
+    }
+    return drift > DRIFT_MOST || !same;
+}
+
+static int run(void)
+{
+    const uint64_t side = options.side, rank = (uint64_t)link_rank(), size = (uint64_t)link_size();
+    const uint32_t first = (uint32_t)(side * rank / size), end = (uint32_t)(side * (rank + 1) / size);
+    struct lattice l;
+    double waited_s = 0;
+    char *from = malloc(4 * half_bytes());
+    if (!from || first == end)
+        link_fail(from ? "more ranks than planes" : "out of memory", "");
+    create(&l, first, end - first);
+    const double before = energy(&l), begun_s = link_now_s();
+    for (uint32_t half = 0; half < 2 * options.steps; half++)
+        waited_s += half_step(&l, half % 2, from);
+    const double took_s = link_now_s() - begun_s, after = energy(&l);
+    int same = !options.check || is_same(&l), *all = calloc((size_t)size, sizeof *all);
+    if (!all)
+        link_fail("out of memory", "");
+    link_gather(&same, sizeof same, all);
+    for (uint64_t r = 0; r < size; r++)
+        same = same && all[r];
+    int status = say(before, after, took_s, waited_s, same);
+    destroy(&l);
+    free(from);
+    free(all);
+    return status;
+}
+
+static int usage(void)
+{
+    (void)fprintf(stderr, "spin [--side N, even] [--steps N] [--seed N] [--torus XxYxZ] [--check]\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"side", required_argument, NULL, 'l'},    {"steps", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'},    {"torus", required_argument, NULL, 't'},
+        {"check", no_argument, &options.check, 1}, {NULL, 0, NULL, 0}};
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        if (option == 'l')
+            options.side = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (option == 'n')
+            options.steps = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (option == 's')
+            options.seed = strtoull(optarg, NULL, 10);
+        else if (option == 't')
+            options.torus = optarg;
+        else if (option != 0)
+            return usage();
+    }
+    if (optind < argc || options.side < 2 || options.side % 2 || options.side > 1024 || options.steps < 1)
+        return usage();
+    link_begin(4 * half_bytes(), options.torus);
+    int status = run();
+    link_end();
+    return status;
+}
