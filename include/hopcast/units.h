@@ -32,7 +32,8 @@ HOP_API enum hop_status hop_parse_rate(const char *text, size_t length, double *
 HOP_API char *hop_format_bytes(uint64_t bytes, char *buffer, size_t size);
 HOP_API char *hop_format_seconds(double seconds, char *buffer, size_t size);
 
-/* For eyes only, four significant digits: "12.44 GB/s", "25.28 ms". */
+/* For eyes only, four significant digits: "1.234 MB", "12.44 GB/s", "25.28 ms". */
+HOP_API char *hop_show_bytes(double bytes, char *buffer, size_t size);
 HOP_API char *hop_show_rate(double rate_Bps, char *buffer, size_t size);
 HOP_API char *hop_show_seconds(double seconds, char *buffer, size_t size);
 

@@ -219,6 +219,16 @@ static char *show(double value, const char *const *units, unsigned count, double
     return buffer;
 }
 
+char *hop_show_bytes(double bytes, char *buffer, size_t size)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    if (bytes < 1000 && bytes == floor(bytes)) {
+        (void)snprintf(buffer, size, "%.0f B", bytes);
+        return buffer;
+    }
+    return show(bytes, units, 7, 1e3, buffer, size);
+}
+
 char *hop_show_rate(double rate_Bps, char *buffer, size_t size)
 {
     static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};

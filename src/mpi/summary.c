@@ -2,9 +2,11 @@
 #include "mpi/summary.h"
 
 #include "base/base.h"
+#include "hopcast/units.h"
 #include "mpi/rows.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 enum { LINES = 20 }; /* of a table, at most */
@@ -26,13 +28,17 @@ static const char *file_of(const struct hop_mpi_place *place)
     return slash ? slash + 1 : place->module;
 }
 
+#define SECONDS(seconds) hop_show_seconds(seconds, (char[32]){0}, 32)
+#define BYTES(bytes) hop_show_bytes(bytes, (char[32]){0}, 32)
+
 static void say_line(const struct line *line, double all_s, double mpi_s)
 {
     const struct hop_mpi_sum *sum = line->sum;
-    (void)fprintf(stderr, "  %-30s %11" PRIu64 " %11.4f %6.2f %6.2f %10.4f %10.4f %10.4f %11.4g %11.4g", line->name,
-                  sum->calls, sum->seconds, all_s > 0 ? 100 * sum->seconds / all_s : 0,
-                  mpi_s > 0 ? 100 * sum->seconds / mpi_s : 0, sum->least_s, sum->seconds / sum->ranks, sum->most_s,
-                  (double)sum->bytes, (double)sum->bytes / (double)sum->calls);
+    (void)fprintf(stderr, "  %-30s %10" PRIu64 " %9s %6.2f %6.2f  %9s %9s %9s  %9s %9s", line->name, sum->calls,
+                  SECONDS(sum->seconds), all_s > 0 ? 100 * sum->seconds / all_s : 0,
+                  mpi_s > 0 ? 100 * sum->seconds / mpi_s : 0, SECONDS(sum->least_s), SECONDS(sum->seconds / sum->ranks),
+                  SECONDS(sum->most_s), BYTES((double)sum->bytes),
+                  BYTES(rint((double)sum->bytes / (double)sum->calls)));
     if (line->place)
         (void)fprintf(stderr, "  %s 0x%" PRIx64 "%s%s", file_of(line->place), line->place->offset,
                       line->place->function[0] ? " " : "", line->place->function);
@@ -44,8 +50,8 @@ static void say_table(const char *title, const char *more, struct line *lines, u
                       double mpi_s)
 {
     qsort(lines, count, sizeof *lines, by_time);
-    (void)fprintf(stderr, "  %-30s %11s %11s %6s %6s %10s %10s %10s %11s %11s%s\n", title, "calls", "seconds", "app %",
-                  "MPI %", "least s", "mean s", "most s", "bytes", "a call", more);
+    (void)fprintf(stderr, "  %-30s %10s %9s %6s %6s  %9s %9s %9s  %9s %9s%s\n", title, "calls", "time", "app %",
+                  "MPI %", "least", "a rank", "most", "bytes", "a call", more);
     for (uint32_t i = 0; i < count && i < LINES; i++)
         say_line(&lines[i], all_s, mpi_s);
     if (count > LINES)
@@ -72,10 +78,11 @@ void hop_summary_say(const struct hop_mpi_summary *run)
     }
     (void)fprintf(
         stderr,
-        "libhopcast_mpi.so: %d ranks on %s for %.3f s, %.1f %% of it in MPI (least rank %d, %.3f s; most rank "
-        "%d, %.3f s); %" PRIu64 " messages of %" PRIu64 " bytes in all; in %s\n",
-        run->ranks, run->library, run->seconds, all_s > 0 ? 100 * mpi_s / all_s : 0, run->least.rank,
-        run->least.seconds, run->most.rank, run->most.seconds, run->messages, run->bytes, run->file);
+        "libhopcast_mpi.so: %d ranks on %s for %s, %.1f %% of it in MPI (least rank %d, %s; most rank %d, %s); "
+        "%" PRIu64 " messages of %s in all; in %s\n",
+        run->ranks, run->library, SECONDS(run->seconds), all_s > 0 ? 100 * mpi_s / all_s : 0, run->least.rank,
+        SECONDS(run->least.seconds), run->most.rank, SECONDS(run->most.seconds), run->messages,
+        BYTES((double)run->bytes), run->file);
     say_table("call", "", lines, functions, all_s, mpi_s);
     for (uint32_t i = 0; i < run->sites->count; i++) {
         const struct hop_mpi_site_sum *site = &run->sites->items[i];

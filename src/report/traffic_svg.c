@@ -85,17 +85,6 @@ static void colour_at(double at, char colour[8])
     (void)snprintf(colour, 8, "#%02x%02x%02x", part[0], part[1], part[2]);
 }
 
-/* Three digits: "12.4 MB". */
-static const char *show(double bytes, char text[32])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-    unsigned unit = 0;
-    for (; bytes >= 999.5 && unit + 1 < HOP_COUNT(units); unit++)
-        bytes /= 1000;
-    (void)snprintf(text, 32, "%.3g %s", bytes, units[unit]);
-    return text;
-}
-
 /* ---- drawing ---- */
 
 /* All cells of one colour are one path. */
@@ -165,7 +154,7 @@ static void draw_legend(struct hop_buffer *out, const struct matrix *m, double y
     for (unsigned tick = 0; tick <= 4 && m->high > 0; tick++) {
         char text[32];
         if (m->high > m->low || tick == 4)
-            (void)show(m->low * pow(m->high / m->low, tick / 4.0), text);
+            (void)hop_show_bytes(rint(m->low * pow(m->high / m->low, tick / 4.0)), text, sizeof text);
         else
             continue;
         hop_svg_text(out, hop_axis_x(&axis, tick / 4.0), y + 26,
@@ -194,7 +183,7 @@ static void draw(struct hop_buffer *out, const struct matrix *m, const char *tit
         if (!bytes && (i || hop_traffic_bytes(m->traffic, order[1])))
             continue;
         hop_svg(out, "<text x='%.1f' y='%.1f' font-size='12' font-weight='bold' fill='" INK "'>%s: %s</text>\n", left,
-                TOP - 34, names[order[i]], show((double)bytes, (char[32]){0}));
+                TOP - 34, names[order[i]], hop_show_bytes((double)bytes, (char[32]){0}, 32));
         draw_cells(out, m, order[i], left);
         draw_sums(out, m, order[i], left);
         draw_ranks(out, m, left);

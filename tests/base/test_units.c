@@ -319,6 +319,10 @@ static void shown_values_have_four_significant_digits(void **state)
 {
     (void)state;
     char text[32];
+    assert_string_equal(hop_show_bytes(999, text, sizeof text), "999 B");
+    assert_string_equal(hop_show_bytes(1, text, sizeof text), "1 B");
+    assert_string_equal(hop_show_bytes(1234567, text, sizeof text), "1.235 MB");
+    assert_string_equal(hop_show_bytes(0x1p60, text, sizeof text), "1.153 EB");
     assert_string_equal(hop_show_rate(12.44e9, text, sizeof text), "12.44 GB/s");
     assert_string_equal(hop_show_seconds(25.2829e-3, text, sizeof text), "25.28 ms");
     assert_string_equal(hop_show_rate(999.96e6, text, sizeof text), "1.000 GB/s");
