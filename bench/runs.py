@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the benchmarks that run schedules share (emulated, loop, plan_runs): commands, and errors of predicted times."""
+"""What the benchmarks that run schedules share (emulated, hosts, loop, plan_runs): commands, errors of predicted times; and
+pages that benchmarks write into."""
 import json
 import math
 import os
@@ -83,6 +84,17 @@ def print_table(title, rows):
               f"{share[1]:.0f} % | "
               f"{share[2]:.0f} % | {100 * quantile([abs(e) for e in spans], 0.5):.1f} % |")
     sys.stdout.flush()
+
+
+def update(path, maker, text):
+    """Puts it into a page, between the marks <!-- made by bench/MAKER --> and <!-- end -->."""
+    begin, end = f"<!-- made by bench/{maker} -->", "<!-- end -->"
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    if begin not in old or end not in old:
+        sys.exit(f"{maker}: {path} lacks the marks {begin} and {end}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(old[:old.index(begin) + len(begin)] + "\n\n" + text + "\n" + old[old.index(end):])
 
 
 def say_steady(text):
