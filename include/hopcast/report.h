@@ -77,8 +77,9 @@ HOP_API char *hop_topology_to_loads_svg(const struct hop_topology *topology, con
 
 /* ---- traffic ---- */
 
-/* The matrix as a drawing: what each rank sends to each, host and device memory beside each other on one logarithmic scale
- * of colours, and the sums of what each sends and receives. More than 128 ranks share cells. The title is the caller's. */
+/* The matrix as a drawing: what each rank sends to each, host and device memory beside each other on one logarithmic
+ * scale of colours, and the sums of what each sends and receives. More than 128 ranks share cells. The title is the
+ * caller's. */
 HOP_API char *hop_traffic_to_svg(const struct hop_traffic *traffic, const char *title);
 
 /* ---- orders ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unwinding takes microseconds. But a function's frame has one size wherever it makes a given call, so the address behind a
- * binding stands at one distance from the frame: it is unwound once, and looked for on the stack.
+ * Unwinding takes microseconds. But a function's frame has one size wherever it makes a given call, so the address
+ * behind a binding stands at one distance from the frame: it is unwound once, and looked for on the stack.
  */
 #include "mpi/call_site.h"
 

@@ -5,7 +5,7 @@
  *     s n t   buffer, count and type of what is sent          r m u   of what is received
  *     v T     an array of counts, of types, that are sent     k U     that are received
  *     d       destination, target or root                     c w     communicator, window
- *     p       partitions                                      N       a count that is always large (MPI_Count; later an int)
+ *     p       partitions                                      N       a count, large even without _c
  *     o       operation                                       Q q     where a persistent, another request comes out
  *     f       source                                          g h     tag of what is sent, of what is received
  *     W l R   a request; how many, and their array            S A     a status, an array of them

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asked of cuPointerGetAttribute or hipPointerGetAttribute, whose attributes have one number. A program may load the driver at
- * any time: it is looked for again when libraries have come, as often as it could have made memory since. */
+/* Asked of cuPointerGetAttribute or hipPointerGetAttribute, whose attributes have one number. A program may load the
+ * driver at any time: it is looked for again when libraries have come, as often as it could have made memory since. */
 #include "mpi/device_memory.h"
 
 #include <dlfcn.h>

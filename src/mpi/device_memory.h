@@ -9,7 +9,8 @@
 #include "mpi/traffic_counts.h"
 
 enum hop_mpi_memory hop_mpi_memory_of(const void *buffer);
-/* By whom a clock is read anyway: its ticks before each call of a thread, so that a driver is not looked for all the time. */
+/* By whom a clock is read anyway: its ticks before each call of a thread, so that a driver is not looked for all the
+ * time. */
 extern __thread uint64_t hop_memory_ticks;
 
 /* Whether there is such a driver. */

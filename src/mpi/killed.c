@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A handler may do next to nothing, and the thread that it interrupts may hold any lock: it wakes a thread that writes, and
- * then has the signal do what it does by default. */
+/* A handler may do next to nothing, and the thread that it interrupts may hold any lock: it wakes a thread that
+ * writes, and then has the signal do what it does by default. */
 #include "mpi/killed.h"
 
 #include "base/base.h"

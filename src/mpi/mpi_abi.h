@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The standard ABI of MPI 5 (MPI 5.0, chapter 20), as far as the shim goes: it stands in for mpi.h where the shim is compiled
- * for an MPI that says by MPI_Abi_get_version that it keeps to it. The test mpi.names holds it against that MPI's own header.
+ * The standard ABI of MPI 5 (MPI 5.0, chapter 20), as far as the shim goes: it stands in for mpi.h where the shim is
+ * compiled for an MPI that says by MPI_Abi_get_version that it keeps to it. The test mpi.names holds it against that
+ * MPI's own header.
  */
 #ifndef HOP_MPI_ABI_H
 #define HOP_MPI_ABI_H

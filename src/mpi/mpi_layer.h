@@ -30,7 +30,8 @@ void hop_layer_end(void);
 void hop_layer_break_off(const char *why);
 /* Whether calls are counted: not with HOPCAST_MPI_TRAFFIC=none. */
 bool hop_layer_counts(void);
-/* Calls are neither counted nor recorded nor looked at, but by the engine's collectives: they may take the short way. */
+/* Calls are neither counted nor recorded nor looked at, but by the engine's collectives: they may take the short way.
+ * */
 extern bool hop_layer_quick;
 /* Whether the engine did the call, and with what result. */
 bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What this process receives into a device's memory by messages, told by statuses when the receives end. Nothing is done before a
- * driver of such memory is there. */
+/* What this process receives into a device's memory by messages, told by statuses when the receives end. Nothing is
+ * done before a driver of such memory is there. */
 #ifndef HOP_MPI_RECEIVED_H
 #define HOP_MPI_RECEIVED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls by function and by place in the program, of one rank, and summed up over ranks. Processes have a program at different
- * addresses: a place is a file and an offset in it. */
+/* Calls by function and by place in the program, of one rank, and summed up over ranks. Processes have a program at
+ * different addresses: a place is a file and an offset in it. */
 #ifndef HOP_MPI_SITE_SUMS_H
 #define HOP_MPI_SITE_SUMS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Time by the processor's counter, where it runs at one rate on all cores: a reading costs half of what one of the clock
- * does. What a tick is, is known at the end, by the clock (hop_ticks_rate). */
+/* Time by the processor's counter, where it runs at one rate on all cores: a reading costs half of what one of the
+ * clock does. What a tick is, is known at the end, by the clock (hop_ticks_rate). */
 #ifndef HOP_MPI_TICKS_H
 #define HOP_MPI_TICKS_H
 

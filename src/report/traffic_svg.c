@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traffic as a matrix: row r is what rank r sends, column c what rank c receives, host and device memory beside each other
- * on one logarithmic scale of colours. Bars at the right and below are the sums, what each sends and receives. Where
- * there are more ranks than cells, as many neighbours as needed share one. Lengths are in pixels.
+ * Traffic as a matrix: row r is what rank r sends, column c what rank c receives, host and device memory beside each
+ * other on one logarithmic scale of colours. Bars at the right and below are the sums, what each sends and receives.
+ * Where there are more ranks than cells, as many neighbours as needed share one. Lengths are in pixels.
  */
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * Calls of which it is known what they move: patterns FOLDER MODE. Beside each stands who sends how much to whom, and
  * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
  *
- * Modes: calls, point (messages alone), plain (those without persistent ones), threads, sessions, alone (one of each rank's),
- * device, abort, killed, exit, spawn.
+ * Modes: calls, point (messages alone), plain (those without persistent ones), threads, sessions, alone (one of each
+ * rank's), device, abort, killed, exit, spawn.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -455,8 +455,8 @@ static void of_mpi_4(void)
 #endif
 }
 
-/* No MPI_Init: a communicator of this rank alone, then one of all (MPICH 4.0 makes no others), in their order and the other
- * way round. */
+/* No MPI_Init: a communicator of this rank alone, then one of all (MPICH 4.0 makes no others), in their order and the
+ * other way round. */
 static int sessions(const char *folder, const char *mode)
 {
     int done = 0;
@@ -621,7 +621,8 @@ static void expect_received(const char *class, long bytes, long messages)
     expect(name, 1 - rank, rank, bytes, messages);
 }
 
-/* Into a device's memory by each way of receiving, of which the sender knows nothing; buffers are larger than messages. */
+/* Into a device's memory by each way of receiving, of which the sender knows nothing; buffers are larger than
+ * messages. */
 static void receive_on_device(char *bytes)
 {
     int other = 1 - rank, at, done = 0, places[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stand-in for an MPI of the standard ABI, and (PROGRAM) a program for it: rank 0 of four, of which the others are not
- * there. What is sent is dropped, what is received is zeros; handles and constants are the ABI's. The one communicator
- * that a split makes has its ranks the other way round.
+ * A stand-in for an MPI of the standard ABI, and (PROGRAM) a program for it: rank 0 of four, of which the others are
+ * not there. What is sent is dropped, what is received is zeros; handles and constants are the ABI's. The one
+ * communicator that a split makes has its ranks the other way round.
  */
 #include "mpi/mpi_abi.h"
 

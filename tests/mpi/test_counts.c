@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls counted by place: nothing is lost when tables grow or are full, when many threads count at once and when threads come
- * and go; and sums over ranks are those of a plain loop. */
+/* Calls counted by place: nothing is lost when tables grow or are full, when many threads count at once and when
+ * threads come and go; and sums over ranks are those of a plain loop. */
 #include "mpi/site_sums.h"
 #include "mpi/ticks.h"
 
