@@ -14,11 +14,10 @@ static struct {
     char (*sent)[LINK_GATHER_BYTES]; /* of two turns */
 } l;
 
-void link_begin(size_t bytes, const char *torus)
+void link_begin(size_t bytes, size_t bytes_a_rank, const char *torus)
 {
-    bytes = (bytes + 63) / 64 * 64;
-    l.boxes = bytes;
-    l.memory = link_open(bytes, torus);
+    l.memory = link_open(bytes, bytes_a_rank + sizeof(char[2][LINK_GATHER_BYTES]), torus);
+    l.boxes = bytes + bytes_a_rank * (size_t)link_size();
     l.sent = calloc(2, sizeof *l.sent);
     if (!l.sent)
         link_fail("out of memory", "");

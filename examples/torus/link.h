@@ -17,9 +17,9 @@
 
 enum { LINK_GATHER_BYTES = 64 };
 
-/* Memory of so many bytes on each rank, zeroed, aligned to a page, that all others put to. torus: "4x2x1"; NULL: a
- * ring. */
-void link_begin(size_t bytes, const char *torus);
+/* Memory on each rank, zeroed, aligned to a page, that all others put to: of so many bytes, and so many more for each
+ * rank that there is. torus: "4x2x1"; NULL: a ring. */
+void link_begin(size_t bytes, size_t bytes_a_rank, const char *torus);
 void link_end(void);
 int link_rank(void);
 int link_size(void);
@@ -38,8 +38,7 @@ double link_now_s(void);
 
 /* ---- of the two interfaces ---- */
 
-/* The memory has `bytes` for the program, and behind them those of link_gather. */
-char *link_open(size_t bytes, const char *torus);
+char *link_open(size_t bytes, size_t bytes_a_rank, const char *torus);
 void link_close(void);
 
 #endif

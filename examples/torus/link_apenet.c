@@ -53,7 +53,7 @@ static void *room(size_t count, size_t size)
     return memory;
 }
 
-char *link_open(size_t bytes, const char *torus)
+char *link_open(size_t bytes, size_t bytes_a_rank, const char *torus)
 {
     const struct hop_team_options patient = {.timeout_s = INFINITY};
     struct hop_apenet_options options = {.puts = 1024};
@@ -61,7 +61,7 @@ char *link_open(size_t bytes, const char *torus)
         link_fail(torus, "a torus is XxYxZ");
     MUST(hop_team_start(&patient, &l.group, &l.team, &diag));
     MUST(hop_apenet_open(l.team, &options, &l.card, &diag));
-    const size_t size = hop_team_size(l.team), whole = (bytes + 2 * size * LINK_GATHER_BYTES + 4095) / 4096 * 4096;
+    const size_t size = hop_team_size(l.team), whole = (bytes + bytes_a_rank * size + 4095) / 4096 * 4096;
     l.memory = aligned_alloc(4096, whole);
     l.there = room(size, sizeof *l.there);
     l.came = room(size, sizeof *l.came);

@@ -19,23 +19,24 @@ void link_fail(const char *what, const char *why)
     abort();
 }
 
-/* The heap is as large as it has to be; how many ranks there are is not known before. */
-char *link_open(size_t bytes, const char *torus)
+/* The heap has addresses for as many ranks as there may be, since how many there are is not known before; pages come
+ * when they are used. */
+char *link_open(size_t bytes, size_t bytes_a_rank, const char *torus)
 {
     enum { RANKS_MOST = 1024, BESIDES = 1 << 20 };
     char size[32];
     (void)torus;
-    (void)snprintf(size, sizeof size, "%zu", bytes + (size_t)RANKS_MOST * (2 * LINK_GATHER_BYTES + 8) + BESIDES);
+    (void)snprintf(size, sizeof size, "%zu", bytes + RANKS_MOST * (bytes_a_rank + sizeof(uint64_t)) + BESIDES);
     if (setenv("SHMEM_SYMMETRIC_SIZE", size, 1) != 0)
         abort();
     shmem_init();
-    const size_t ranks = (size_t)shmem_n_pes();
-    l.memory = shmem_align(4096, bytes + 2 * ranks * LINK_GATHER_BYTES);
+    const size_t ranks = (size_t)shmem_n_pes(), whole = bytes + bytes_a_rank * ranks;
+    l.memory = shmem_align(4096, whole);
     l.signals = shmem_calloc(ranks, sizeof *l.signals);
     l.waited = calloc(ranks, sizeof *l.waited);
     if (!l.memory || !l.signals || !l.waited)
         link_fail("out of memory", "");
-    memset(l.memory, 0, bytes + 2 * ranks * LINK_GATHER_BYTES);
+    memset(l.memory, 0, whole);
     shmem_barrier_all();
     return l.memory;
 }

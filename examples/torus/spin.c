@@ -333,7 +333,7 @@ int main(int argc, char **argv)
     }
     if (optind < argc || options.side < 2 || options.side % 2 || options.side > 1024 || options.steps < 1)
         return usage();
-    link_begin(4 * half_bytes(), options.torus);
+    link_begin(4 * half_bytes(), 0, options.torus);
     int status = run();
     link_end();
     return status;
