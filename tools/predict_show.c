@@ -345,6 +345,22 @@ static void print_never_two_way(const struct prediction *p)
                transfers, transfers == 1 ? " takes" : "s take", LINK(p->topology, first));
 }
 
+/* Of a program that sends and computes, as recorded ones do: what there is beside its longest chain of work. */
+static void print_communication(const struct prediction *p, double makespan_s)
+{
+    const struct hop_schedule *schedule = hop_timeline_original(p->timeline);
+    bool works = false, sends = false;
+    double work_s = 0;
+    for (uint32_t i = 0; i < hop_schedule_count(schedule) && !(works && sends); i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        works = works || (op->kind == HOP_OP_WORK && op->duration_s > 0);
+        sends = sends || op->kind == HOP_OP_SEND;
+    }
+    if (works && sends && hop_schedule_work_chain_s(schedule, &work_s, NULL) == HOP_OK && work_s <= makespan_s)
+        printf("without communication %s, its longest chain of work; communication %s, %.1f %%\n", SECONDS(work_s),
+               SECONDS(makespan_s - work_s), 100 * (1 - work_s / makespan_s));
+}
+
 static void print_summary(const struct prediction *p)
 {
     double makespan = hop_timeline_makespan_s(p->timeline), oversubscribed = 0;
@@ -356,6 +372,7 @@ static void print_summary(const struct prediction *p)
     if (makespan > 0 && total_bytes(p) > 0)
         printf(", %s together", RATE((double)total_bytes(p) / makespan));
     printf("\n");
+    print_communication(p, makespan);
     print_range(p);
     print_processes(p);
     if (used)
