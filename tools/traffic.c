@@ -27,6 +27,8 @@ static const struct tool_option table[] = {
     END_OF_OPTIONS,
 };
 
+#define SHOWN(bytes) hop_show_bytes((double)(bytes), (char[32]){0}, 32)
+
 static uint64_t bytes_of(const struct hop_traffic_flow *flow)
 {
     return flow->bytes[HOP_MEMORY_HOST] + flow->bytes[HOP_MEMORY_DEVICE];
@@ -50,11 +52,11 @@ static void show(const struct hop_traffic *traffic, uint64_t most)
     }
     uint64_t host = hop_traffic_bytes(traffic, HOP_MEMORY_HOST), device = hop_traffic_bytes(traffic, HOP_MEMORY_DEVICE);
     printf("%u ranks, %u pairs; %s of host memory, %s of device memory\n", hop_traffic_ranks(traffic), count,
-           BYTES(host), BYTES(device));
+           SHOWN(host), SHOWN(device));
     for (uint32_t i = 0; i < count && i < most; i++) {
         const struct hop_traffic_flow *f = &flows[i];
         printf("%s%6u -> %-6u %12s host, %12s device\n", i ? "" : "those with most bytes:\n", f->from, f->to,
-               BYTES(f->bytes[HOP_MEMORY_HOST]), BYTES(f->bytes[HOP_MEMORY_DEVICE]));
+               SHOWN(f->bytes[HOP_MEMORY_HOST]), SHOWN(f->bytes[HOP_MEMORY_DEVICE]));
     }
 }
 

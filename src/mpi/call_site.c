@@ -76,6 +76,16 @@ const void *hop_site_behind_binding(const void *frame, uint32_t *slot)
     return at < count ? addresses[at] : NULL;
 }
 
+/* Of C++, which a program of it can read; NULL: it is no such name. */
+static char *demangled(const char *name)
+{
+    char *(*demangle)(const char *name, char *text, size_t *size, int *status) = NULL;
+    int status = -1;
+    void *symbol = name[0] == '_' && name[1] == 'Z' ? dlsym(RTLD_DEFAULT, "__cxa_demangle") : NULL;
+    memcpy(&demangle, &symbol, sizeof symbol);
+    return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}
+
 void hop_site_describe(const void *returns_to, struct hop_mpi_place *place)
 {
     Dl_info info;
@@ -90,7 +100,9 @@ void hop_site_describe(const void *returns_to, struct hop_mpi_place *place)
     const char *name = realpath(file->l_name[0] ? file->l_name : "/proc/self/exe", whole) ? whole : file->l_name;
     size_t length = strlen(name), most = sizeof place->module - 1;
     memcpy(place->module, length > most ? name + length - most : name, length > most ? most : length);
+    char *plain = info.dli_sname ? demangled(info.dli_sname) : NULL;
     if (info.dli_sname)
-        (void)snprintf(place->function, sizeof place->function, "%.64s+0x%lx", info.dli_sname,
+        (void)snprintf(place->function, sizeof place->function, "%.72s+0x%lx", plain ? plain : info.dli_sname,
                        (unsigned long)(code - (const char *)info.dli_saddr));
+    free(plain);
 }
