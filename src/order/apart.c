@@ -10,6 +10,8 @@
 #define SAME_S 1e-12 /* ends as near as that, as a share of the time, are one */
 #define NOISE 1.5    /* how much preferences count beside what is left */
 #define CHANGED 8    /* one of so many preferences changes from pass to pass */
+#define SUM 0.0625   /* what is left of all resources of a transfer, beside that of the one with most, counts so much */
+enum { BY_MOST = 2 /* the pass in which it does not count, nor do preferences */ };
 
 struct candidate {
     double key;
@@ -18,6 +20,7 @@ struct candidate {
 
 struct hop_apart_pass {
     double *preference, *kept; /* per operation, 0 to 1; as they were */
+    double sum;                /* SUM or 0 */
     double *left_s, *used;     /* per resource: of all that has not begun; by what moves */
     double *end_s;             /* per operation; INFINITY: it has not ended */
     uint8_t *state;            /* per operation: enum */
@@ -195,7 +198,7 @@ static double key_of(const struct hop_apart *a, uint32_t i)
         most_s = hop_max(most_s, a->pass->left_s[op->uses[u].resource]);
         sum_s += a->pass->left_s[op->uses[u].resource];
     }
-    return (most_s + sum_s / 16) * (1 + NOISE * a->pass->preference[i]);
+    return (most_s + sum_s * a->pass->sum) * (1 + NOISE * a->pass->preference[i]);
 }
 
 /* What can begin at an event does, in the order of what is left. */
@@ -281,19 +284,26 @@ double hop_apart_search(struct hop_apart *a, uint32_t passes, uint64_t seed, dou
     struct hop_apart_pass *p = a->pass;
     size_t size = a->op_count * sizeof *p->preference;
     a->value_s = INFINITY;
-    for (uint32_t i = 0; i < a->op_count; i++)
-        p->preference[i] = 0;
+    p->sum = SUM;
+    memset(p->preference, 0, size);
     for (uint32_t k = 0; k < passes && !(a->value_s <= enough_s); k++) {
+        double sum = p->sum;
         memcpy(p->kept, p->preference, size);
-        for (uint32_t i = 0; k && i < a->op_count; i++) {
+        if (k == BY_MOST) {
+            p->sum = 0;
+            memset(p->preference, 0, size);
+        }
+        for (uint32_t i = 0; k && k != BY_MOST && i < a->op_count; i++) {
             if (hop_draw_below(&seed, CHANGED) == 0)
                 p->preference[i] = hop_draw_unit(&seed);
         }
         double value_s = run_pass(a, a->value_s * (1 + 1e-9));
-        if (value_s <= a->value_s * (1 + 1e-9) && isfinite(value_s))
+        if (value_s <= a->value_s * (1 + 1e-9) && isfinite(value_s)) {
             keep(a, value_s);
-        else
-            memcpy(p->preference, p->kept, size);
+            continue;
+        }
+        p->sum = sum;
+        memcpy(p->preference, p->kept, size);
     }
     return a->value_s;
 }
