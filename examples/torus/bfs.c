@@ -53,9 +53,10 @@ struct outbox {
 static struct {
     uint32_t scale, degree, roots;
     uint64_t seed;
-    const char *torus, *edges, *from, *to;
+    const char *torus, *edges, *from, *to, *record, *p2p;
+    double edge_s; /* that a GPU takes for an edge, in what is recorded */
     int check;
-} options = {.scale = 14, .degree = 16, .roots = 64, .seed = 1};
+} options = {.scale = 14, .degree = 16, .roots = 64, .seed = 1, .p2p = "on", .edge_s = 1e-9};
 
 static struct {
     uint32_t vertices, chunk; /* chunk: of a rank */
@@ -201,8 +202,10 @@ static void tell(uint32_t vertex, uint32_t parent)
 
 static void scan_frontier(uint32_t level)
 {
+    uint64_t edges = 0;
     for (uint32_t f = 0; f < s.frontier_count; f++) {
         const uint32_t from = s.frontier[f], v = from - s.part.first;
+        edges += s.part.begin[v + 1] - s.part.begin[v];
         for (uint64_t e = s.part.begin[v]; e < s.part.begin[v + 1]; e++) {
             const uint32_t to = s.part.to[e];
             if (to - s.part.first < s.part.count)
@@ -211,6 +214,7 @@ static void scan_frontier(uint32_t level)
                 tell(to, from);
         }
     }
+    link_record_work((double)edges * options.edge_s);
 }
 
 /* One message to each other rank, and one from each. Whether some rank has more to tell. */
@@ -236,7 +240,7 @@ static int exchange(uint32_t level)
     }
     for (int i = 1; i < size; i++) {
         const int from = (me + size - i) % size;
-        (void)link_wait(from);
+        link_wait(from);
         const struct box *box = (const struct box *)link_memory() + turn * (size_t)size + (size_t)from;
         for (uint32_t p = 0; p < box->count; p++)
             reach(box->pairs[p].vertex, box->pairs[p].parent, level);
@@ -417,9 +421,14 @@ static int run(void)
         link_fail(options.to, "cannot be written");
     for (uint32_t r = 0; r < options.roots; r++) {
         link_barrier();
+        if (options.record && r == 0)
+            link_record_begin(options.record, options.p2p);
         const double begun_s = link_now_s();
         search(roots[r]);
-        const double took_s = link_now_s() - begun_s, reached = edges_reached();
+        const double took_s = link_now_s() - begun_s;
+        if (options.record && r == 0)
+            link_record_end();
+        const double reached = edges_reached();
         inverse += took_s / reached;
         edges += reached;
         if (options.check)
@@ -448,28 +457,39 @@ static int run(void)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "bfs [--scale N] [--degree N] [--roots N] [--seed N] [--torus XxYxZ] [--check]\n"
-                          "    [--edges FILE --from FILE --to FILE]\n");
+    (void)fprintf(stderr,
+                  "bfs [--scale N] [--degree N] [--roots N] [--seed N] [--torus XxYxZ] [--check]\n"
+                  "    [--edges FILE --from FILE --to FILE] [--record FILE] [--p2p on|rx|off] [--edge-time SECONDS]\n");
     return 2;
 }
 
 static int read_options(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"scale", required_argument, NULL, 'n'},   {"degree", required_argument, NULL, 'd'},
-        {"roots", required_argument, NULL, 'r'},   {"seed", required_argument, NULL, 's'},
-        {"torus", required_argument, NULL, 't'},   {"edges", required_argument, NULL, 'e'},
-        {"from", required_argument, NULL, 'f'},    {"to", required_argument, NULL, 'o'},
-        {"check", no_argument, &options.check, 1}, {NULL, 0, NULL, 0}};
-    static const char number_of[] = "ndr", text_of[] = "tefo";
+    static const struct option known[] = {{"scale", required_argument, NULL, 'n'},
+                                          {"degree", required_argument, NULL, 'd'},
+                                          {"roots", required_argument, NULL, 'r'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"torus", required_argument, NULL, 't'},
+                                          {"edges", required_argument, NULL, 'e'},
+                                          {"from", required_argument, NULL, 'f'},
+                                          {"to", required_argument, NULL, 'o'},
+                                          {"record", required_argument, NULL, 'w'},
+                                          {"p2p", required_argument, NULL, 'p'},
+                                          {"edge-time", required_argument, NULL, 'g'},
+                                          {"check", no_argument, &options.check, 1},
+                                          {NULL, 0, NULL, 0}};
+    static const char number_of[] = "ndr", text_of[] = "tefowp";
     uint32_t *const numbers[] = {&options.scale, &options.degree, &options.roots};
-    const char **const texts[] = {&options.torus, &options.edges, &options.from, &options.to};
+    const char **const texts[] = {&options.torus, &options.edges,  &options.from,
+                                  &options.to,    &options.record, &options.p2p};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         const char *number = option ? strchr(number_of, option) : NULL, *text = option ? strchr(text_of, option) : NULL;
         if (option == '?')
             return 0;
         if (option == 's')
             options.seed = strtoull(optarg, NULL, 10);
+        if (option == 'g')
+            options.edge_s = strtod(optarg, NULL);
         if (number)
             *numbers[number - number_of] = (uint32_t)strtoul(optarg, NULL, 10);
         if (text)

@@ -36,6 +36,18 @@ char *link_memory(void)
     return l.memory;
 }
 
+void link_put(int to, size_t offset, const void *source, size_t bytes)
+{
+    link_record_put(to, bytes);
+    link_put_bytes(to, offset, source, bytes);
+}
+
+void link_wait(int from)
+{
+    link_wait_for(from);
+    link_record_wait(from);
+}
+
 static size_t box(unsigned turn, int rank)
 {
     return l.boxes + ((size_t)(turn % 2) * (size_t)link_size() + (size_t)rank) * LINK_GATHER_BYTES;
@@ -51,7 +63,7 @@ void link_gather(const void *mine, size_t bytes, void *all)
         link_put((link_rank() + i) % link_size(), box(turn, link_rank()), sent, bytes);
     for (int r = 0; r < link_size(); r++) {
         if (r != link_rank())
-            (void)link_wait(r);
+            link_wait(r);
         if (bytes > 0)
             memcpy((char *)all + (size_t)r * bytes, r == link_rank() ? sent : l.memory + box(turn, r), bytes);
     }

@@ -14,10 +14,7 @@ static struct {
     struct hop_apenet *card;
     char *memory;
     uint64_t *there; /* of each rank */
-    struct came {
-        size_t *bytes; /* of those that nobody has waited for yet; first in, first out */
-        unsigned first, count, capacity;
-    } * came;
+    uint64_t *came;  /* puts of each rank that nobody has waited for yet */
 } l;
 
 _Noreturn static void give_up(void)
@@ -103,19 +100,6 @@ const char *link_name(void)
     return "card";
 }
 
-static void note(struct came *came, size_t bytes)
-{
-    if (came->count == came->capacity) {
-        const unsigned capacity = came->capacity ? 2 * came->capacity : 16;
-        size_t *grown = room(capacity, sizeof *grown);
-        for (unsigned i = 0; i < came->count; i++)
-            grown[i] = came->bytes[(came->first + i) % came->capacity];
-        free(came->bytes);
-        *came = (struct came){grown, 0, came->count, capacity};
-    }
-    came->bytes[(came->first + came->count++) % came->capacity] = bytes;
-}
-
 static void take(const struct hop_apenet_event *event)
 {
     struct hop_diag diag;
@@ -126,10 +110,10 @@ static void take(const struct hop_apenet_event *event)
     if (event->error)
         link_fail("a put ended", hop_apenet_error_text(event->error));
     if (event->kind == HOP_APENET_RECEIVED)
-        note(&l.came[event->rank], event->bytes);
+        l.came[event->rank]++;
 }
 
-void link_put(int to, size_t offset, const void *source, size_t bytes)
+void link_put_bytes(int to, size_t offset, const void *source, size_t bytes)
 {
     const struct hop_apenet_put put = {.rank = (uint32_t)to,
                                        .process = hop_apenet_process(l.card, (uint32_t)to),
@@ -143,14 +127,10 @@ void link_put(int to, size_t offset, const void *source, size_t bytes)
         take(&event);
 }
 
-size_t link_wait(int from)
+void link_wait_for(int from)
 {
-    struct came *came = &l.came[from];
     struct hop_apenet_event event;
-    while (came->count == 0 && hop_apenet_wait(l.card, INFINITY, &event))
+    while (l.came[from] == 0 && hop_apenet_wait(l.card, INFINITY, &event))
         take(&event);
-    size_t bytes = came->bytes[came->first];
-    came->first = (came->first + 1) % came->capacity;
-    came->count--;
-    return bytes;
+    l.came[from]--;
 }

@@ -63,13 +63,12 @@ const char *link_name(void)
     return "OpenSHMEM";
 }
 
-void link_put(int to, size_t offset, const void *source, size_t bytes)
+void link_put_bytes(int to, size_t offset, const void *source, size_t bytes)
 {
     shmem_putmem_signal(l.memory + offset, source, bytes, &l.signals[shmem_my_pe()], 1, SHMEM_SIGNAL_ADD, to);
 }
 
-size_t link_wait(int from)
+void link_wait_for(int from)
 {
     (void)shmem_signal_wait_until(&l.signals[from], SHMEM_CMP_GE, ++l.waited[from]);
-    return 0;
 }

@@ -13,8 +13,9 @@
  *     hopcast launch -n 4 spin_apenet --side 64 --steps 20 [--torus 2x2x1] [--check]
  *     hopcast-shmemrun -n 4 spin_shmem  ...
  *
- * --check: each rank does all planes alone, too, and compares the bits of its own. Exit status 1 if they differ, or
- * the energy changes by more than 1e-12 a spin.
+ * --record FILE: the steps as a schedule for hopcast predict, each spin taking --spin-time on a GPU, with GPUs'
+ * memory put directly or through the host's (--p2p). --check: each rank does all planes alone, too, and compares the
+ * bits of its own. Exit status 1 if they differ, or the energy changes by more than 1e-12 a spin.
  */
 #include "link.h"
 
@@ -41,9 +42,10 @@ struct lattice {
 static struct {
     uint32_t side, steps;
     uint64_t seed;
-    const char *torus;
+    const char *torus, *record, *p2p;
+    double spin_s; /* that a GPU takes for a spin, in what is recorded */
     int check;
-} options = {.side = 32, .steps = 10, .seed = 1};
+} options = {.side = 32, .steps = 10, .seed = 1, .p2p = "on", .spin_s = 1e-9};
 
 /* ---- what is drawn of a site, whoever has it ---- */
 
@@ -202,19 +204,26 @@ static void send_border(struct lattice *l, uint32_t neighbour, uint32_t colour, 
     link_put(to, border(!neighbour, colour), from + border(neighbour, colour), half_bytes());
 }
 
+static double time_of(uint32_t planes)
+{
+    return planes * (double)options.side * options.side / 2 * options.spin_s;
+}
+
 static double half_step(struct lattice *l, uint32_t colour, char *from)
 {
     const int size = link_size(), below = (link_rank() + size - 1) % size, above = (link_rank() + 1) % size;
     update(l, 1, colour);
     if (l->planes > 1)
         update(l, l->planes, colour);
+    link_record_work(time_of(l->planes > 1 ? 2 : 1));
     send_border(l, 0, colour, from);
     send_border(l, 1, colour, from);
+    link_record_work(time_of(l->planes > 2 ? l->planes - 2 : 0));
     for (uint32_t p = 2; p < l->planes; p++)
         update(l, p, colour);
     const double begun_s = link_now_s();
-    (void)link_wait(below);
-    (void)link_wait(above);
+    link_wait(below);
+    link_wait(above);
     const double waited_s = link_now_s() - begun_s;
     copy_half(l, 0, colour, (struct vector *)(link_memory() + border(0, colour)), 0);
     copy_half(l, l->planes + 1, colour, (struct vector *)(link_memory() + border(1, colour)), 0);
@@ -291,9 +300,14 @@ static int run(void)
         link_fail(from ? "more ranks than planes" : "out of memory", "");
     create(&l, first, end - first);
     const double before = energy(&l), begun_s = link_now_s();
+    if (options.record)
+        link_record_begin(options.record, options.p2p);
     for (uint32_t half = 0; half < 2 * options.steps; half++)
         waited_s += half_step(&l, half % 2, from);
-    const double took_s = link_now_s() - begun_s, after = energy(&l);
+    const double took_s = link_now_s() - begun_s;
+    if (options.record)
+        link_record_end();
+    const double after = energy(&l);
     int same = !options.check || is_same(&l), *all = calloc((size_t)size, sizeof *all);
     if (!all)
         link_fail("out of memory", "");
@@ -309,16 +323,22 @@ static int run(void)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "spin [--side N, even] [--steps N] [--seed N] [--torus XxYxZ] [--check]\n");
+    (void)fprintf(stderr, "spin [--side N, even] [--steps N] [--seed N] [--torus XxYxZ] [--check]\n"
+                          "    [--record FILE] [--p2p on|rx|off] [--spin-time SECONDS]\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"side", required_argument, NULL, 'l'},    {"steps", required_argument, NULL, 'n'},
-        {"seed", required_argument, NULL, 's'},    {"torus", required_argument, NULL, 't'},
-        {"check", no_argument, &options.check, 1}, {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"side", required_argument, NULL, 'l'},
+                                          {"steps", required_argument, NULL, 'n'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"torus", required_argument, NULL, 't'},
+                                          {"record", required_argument, NULL, 'r'},
+                                          {"p2p", required_argument, NULL, 'p'},
+                                          {"spin-time", required_argument, NULL, 'w'},
+                                          {"check", no_argument, &options.check, 1},
+                                          {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         if (option == 'l')
             options.side = (uint32_t)strtoul(optarg, NULL, 10);
@@ -328,6 +348,12 @@ int main(int argc, char **argv)
             options.seed = strtoull(optarg, NULL, 10);
         else if (option == 't')
             options.torus = optarg;
+        else if (option == 'r')
+            options.record = optarg;
+        else if (option == 'p')
+            options.p2p = optarg;
+        else if (option == 'w')
+            options.spin_s = strtod(optarg, NULL);
         else if (option != 0)
             return usage();
     }
