@@ -117,6 +117,14 @@ static bool describe(const struct hop_emitter *e, uint32_t collective, struct ho
                 : each && sent.most == n - 1);
 }
 
+/* That of its communicator; who goes on beside others has its own, as its messages may come among theirs. */
+static uint32_t tag_of(const struct hop_emitter *e, uint32_t item)
+{
+    const struct hop_item *about = &e->record->items[item];
+    return about->flags & ITEM_LATER ? e->next_tag + e->record->partner[item]
+                                     : hop_emit_tag(e, about->where, UINT32_MAX);
+}
+
 /* ---- by an algorithm ---- */
 
 static uint32_t expand(struct hop_emitter *e, const struct hop_collective *what)
@@ -173,7 +181,7 @@ static void add_steps(struct hop_emitter *e, uint32_t item, const struct hop_exp
     const struct hop_mpi_record *record = e->record;
     const struct hop_steps *steps = &made->steps;
     uint32_t collective = record->partner[item], own = member_of(record, collective, e->rank);
-    uint32_t tag = hop_emit_tag(e, record->items[item].where, UINT32_MAX);
+    uint32_t tag = tag_of(e, item);
     uint64_t messages = e->messages, bytes = e->bytes;
     if (!HOP_GROW(&e->arena, e->step_ops, steps->count + 1)) {
         e->failed = true;
@@ -218,7 +226,7 @@ static void send_parts(struct hop_emitter *e, uint32_t item, uint8_t turn, uint3
 static void add_parts(struct hop_emitter *e, uint32_t item)
 {
     const struct hop_mpi_record *record = e->record;
-    uint32_t tag = hop_emit_tag(e, record->items[item].where, UINT32_MAX);
+    uint32_t tag = tag_of(e, item);
     bool chain = hop_calls_kind(record->items[item].call) == KIND_SCAN;
     e->last.count = e->came.count = 0;
     send_parts(e, item, 0, tag, &e->together);
