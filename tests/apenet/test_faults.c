@@ -291,39 +291,86 @@ static void a_deadlock_names_its_circle(void **state)
 
 /* ---- a rank that dies ---- */
 
-/* Of a ring of four, rank 1 dies with half a message to rank 2 sent. Between 0 and 2 it stood on the way there, or that of
- * the answer; 3 reaches both. */
+/* Of a ring of four, rank 1 dies when half of its message to rank 2 was taken, and the rest stands there; a message from 0 to 2
+ * stands in the way before it. Between 0 and 2 it was on the way there, or that of the answer; 3 reaches both. */
 struct deaths {
-    atomic_int fine[4];
+    atomic_int stands, fine[4];
 };
+
+static struct hop_apenet_put to(const struct hop_apenet *card, const uint64_t there[4], uint32_t rank, uint64_t bytes,
+                                const void *source)
+{
+    return (struct hop_apenet_put){.rank = rank,
+                                   .process = hop_apenet_process(card, rank),
+                                   .address = there[rank] + card->rank * UINT64_C(8192),
+                                   .source = source,
+                                   .bytes = bytes,
+                                   .place = HOP_APENET_HOST};
+}
+
+/* What was on its way is lost, which is said once. */
+static int hear(struct hop_team *team, struct hop_apenet *card)
+{
+    const uint32_t me = hop_team_rank(team);
+    struct hop_apenet_event event;
+    bool knows = false, lost = me == 3;
+    while (!knows || !lost) {
+        REQUIRE(hop_apenet_wait(card, INFINITY, &event) && event.error == HOP_APENET_LOST);
+        REQUIRE(event.rank == (event.kind == HOP_APENET_SENT ? 2u : 1u));
+        REQUIRE(event.kind == HOP_APENET_GONE || event.kind == (me == 0 ? HOP_APENET_SENT : HOP_APENET_RECEIVED));
+        knows = knows || event.kind == HOP_APENET_GONE;
+        lost = lost || event.kind != HOP_APENET_GONE;
+    }
+    atomic_store(&card->takes, -1);
+    return 0;
+}
 
 static int survive(struct hop_team *team, struct hop_apenet *card, uint64_t there[4], unsigned char *memory)
 {
     const uint32_t me = hop_team_rank(team);
     struct hop_apenet_event event;
-    bool knows = false, half = me != 2;
-    while (!knows || !half) {
-        REQUIRE(hop_apenet_wait(card, INFINITY, &event));
-        knows = knows || (event.kind == HOP_APENET_GONE && event.rank == 1);
-        if (event.kind == HOP_APENET_RECEIVED) {
-            REQUIRE(me == 2 && event.rank == 1 && event.error == HOP_APENET_LOST);
-            half = true;
-        }
-    }
-    for (uint32_t to = 0; to < 4; to++) {
-        const bool reached = to == me || to == 3 || (me == 3 && to != 1);
-        const struct hop_apenet_put put = {.rank = to,
-                                           .process = hop_apenet_process(card, to),
-                                           .address = there[to] + (uint64_t)me * 8192,
-                                           .source = memory + 4 * 8192,
-                                           .bytes = 8192,
-                                           .place = HOP_APENET_HOST};
+    REQUIRE(hear(team, card) == 0);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        const bool reached = rank == me || rank == 3 || (me == 3 && rank != 1);
+        const struct hop_apenet_put put = to(card, there, rank, 8192, memory + 4 * 8192);
         TRY(hop_apenet_put(card, &put, NULL, D));
         do {
             REQUIRE(hop_apenet_wait(card, INFINITY, &event));
+            REQUIRE(event.kind == HOP_APENET_SENT || (event.kind == HOP_APENET_RECEIVED && event.rank != 1));
         } while (event.kind != HOP_APENET_SENT);
         REQUIRE(event.error == (reached ? HOP_APENET_FINE : HOP_APENET_LOST));
     }
+    return 0;
+}
+
+/* Until rank 1 is dead, or about to be. */
+static int block(struct hop_team *team, struct hop_apenet *card, uint64_t there[4], unsigned char *memory,
+                 struct deaths *deaths)
+{
+    const uint32_t me = hop_team_rank(team);
+    struct hop_apenet_counts counts = {0};
+    struct hop_apenet_put put = to(card, there, 2, 8192, memory);
+    if (me == 1)
+        TRY(hop_apenet_put(card, &put, NULL, D));
+    while (me == 1)
+        pause(); /* rank 2 kills it */
+    while (me == 2 && atomic_load(&card->face->channels[0][0].pushed) < 2)
+        sched_yield();
+    if (me == 2)
+        atomic_store(&deaths->stands, 1);
+    while (me == 0 && atomic_load(&deaths->stands) == 0)
+        sched_yield();
+    put.bytes = 4 * 8192;
+    if (me == 0) {
+        TRY(hop_apenet_put(card, &put, NULL, D));
+        for (; counts.packets_sent < 2; hop_apenet_count(card, &counts))
+            sched_yield();
+        atomic_store(&deaths->stands, 2);
+    }
+    while (me == 2 && atomic_load(&deaths->stands) < 2)
+        sched_yield();
+    if (me == 2)
+        (void)kill((pid_t)hop_apenet_process(card, 1), SIGKILL);
     return 0;
 }
 
@@ -332,37 +379,24 @@ static int lose_one(struct hop_team *team, void *context)
     struct deaths *deaths = context;
     const struct hop_apenet_options small = {.link_packets = 1, .tx_bytes = HOP_APENET_PACKET_BYTES};
     const uint32_t me = hop_team_rank(team);
-    unsigned char *memory = calloc(5, 8192);
+    unsigned char *memory = calloc(8, 8192);
     uint64_t there[4], mine = (uintptr_t)memory;
     struct hop_apenet *card;
+    REQUIRE(memory);
     TRY(hop_apenet_open(team, &small, &card, D));
-    TRY(hop_apenet_register(card, memory, 4 * 8192, HOP_APENET_HOST, D));
+    TRY(hop_apenet_register(card, memory, 8 * 8192, HOP_APENET_HOST, D));
     TRY(hop_apenet_gather(card, &mine, sizeof mine, there, D));
     if (me == 2)
         atomic_store(&card->takes, 1);
     TRY(hop_team_barrier(team, D));
-    if (me == 1) {
-        const struct hop_apenet_put put = {.rank = 2,
-                                           .process = hop_apenet_process(card, 2),
-                                           .address = there[2],
-                                           .source = memory,
-                                           .bytes = 4 * 8192,
-                                           .place = HOP_APENET_HOST};
-        TRY(hop_apenet_put(card, &put, NULL, D));
-        for (;;)
-            pause(); /* rank 2 kills it */
-    }
-    if (me == 2) {
-        await_packets(card, 1);
-        (void)kill((pid_t)hop_apenet_process(card, 1), SIGKILL);
-        atomic_store(&card->takes, -1);
-    }
+    REQUIRE(block(team, card, there, memory, deaths) == 0);
     atomic_store(&deaths->fine[me], survive(team, card, there, memory) == 0);
     for (uint32_t other = 0; other < 4; other++) { /* what one closes, others do not reach any more */
         while (other != 1 && !atomic_load(&deaths->fine[other]))
             sched_yield();
     }
     REQUIRE(hop_apenet_close(card, NULL) == HOP_ERR_LOST);
+    free(memory);
     return 0;
 }
 
