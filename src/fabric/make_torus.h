@@ -11,6 +11,7 @@ struct hop_torus {
     uint32_t first_host, first_router; /* nodes */
     uint32_t dimensions, extent[HOP_TORUS_DIMENSIONS], stride[HOP_TORUS_DIMENSIONS];
     uint32_t positions;
+    uint32_t twist;    /* who passes the end of x goes on so much further in y */
     uint32_t *upwards; /* [position * HOP_TORUS_DIMENSIONS + dimension]: link to the next position */
 };
 

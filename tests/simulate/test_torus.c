@@ -160,6 +160,55 @@ static void a_protected_torus_has_no_circle_of_buffers(void **state)
     }
 }
 
+/* Breadth first over the links of x (whose end is twisted) and y, x before y, passing the end of x at most once. */
+static uint32_t twisted_distance(uint32_t X, uint32_t Y, uint32_t twist, uint32_t from, uint32_t to)
+{
+    uint32_t least = UINT32_MAX;
+    for (int direction = -1; direction <= 1; direction += 2) {
+        int x = (int)(from % X), y = (int)(from / X), wraps = 0;
+        for (uint32_t steps = 0; wraps < 2 && steps < 2 * X; steps++) {
+            uint32_t apart = (uint32_t)((int)(to / X) + (int)Y - y) % Y;
+            uint32_t rest = apart < Y - apart ? apart : Y - apart;
+            if (x == (int)(to % X) && steps + rest < least)
+                least = steps + rest;
+            x += direction;
+            if (x < 0 || x == (int)X) {
+                wraps++;
+                x = x < 0 ? (int)X - 1 : 0;
+                y = (y + direction * (int)twist + (int)Y) % (int)Y;
+            }
+        }
+    }
+    return least;
+}
+
+static void twisted_tori_have_the_shortest_routes_of_their_kind_and_no_circle(void **state)
+{
+    (void)state;
+    static const uint32_t shapes[][3] = {{4, 8, 4}, {4, 4, 2}, {3, 6, 3}, {5, 5, 2}, {4, 8, 3}, {6, 4, 1}, {2, 4, 2}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        uint32_t X = shapes[i][0], Y = shapes[i][1], twist = shapes[i][2], route;
+        char source[64];
+        (void)snprintf(source, sizeof source, "torus:%ux%u,twist=%u", X, Y, twist);
+        struct hop_topology *torus = load_topology(source);
+        struct hop_router *router = hop_router_create(torus);
+        for (uint32_t pair = 0; pair < X * Y * X * Y; pair++) {
+            uint32_t from = pair / (X * Y), to = pair % (X * Y);
+            if (from == to)
+                continue;
+            CHECK(hop_router_find(router, from, to, &route, D)); /* hosts are the first nodes */
+            assert_int_equal(hop_router_route(router, route)->link_count, 2 + twisted_distance(X, Y, twist, from, to));
+        }
+        assert_int_equal(circle_of(torus, HOP_RING_DATELINE), 0);
+        struct hop_schedule *schedule = make_random(X * Y, 6, i);
+        CHECK(simulate(torus, schedule, HOP_RING_DATELINE, HOP_PACKET_SHARED, D));
+        CHECK(simulate(torus, schedule, HOP_RING_BUBBLE, HOP_PACKET_SHARED, D));
+        hop_schedule_destroy(schedule);
+        hop_router_destroy(router);
+        hop_topology_destroy(torus);
+    }
+}
+
 static void networks_without_rings_are_judged_by_their_routes(void **state)
 {
     (void)state;
@@ -180,6 +229,7 @@ TEST_GROUP(torus)
         cmocka_unit_test(a_circle_that_blocks_is_named_link_by_link),
         cmocka_unit_test(in_every_small_torus_random_traffic_at_the_smallest_buffers_arrives),
         cmocka_unit_test(a_protected_torus_has_no_circle_of_buffers),
+        cmocka_unit_test(twisted_tori_have_the_shortest_routes_of_their_kind_and_no_circle),
         cmocka_unit_test(networks_without_rings_are_judged_by_their_routes),
     };
     return RUN_TESTS(tests, NULL, NULL);
