@@ -9,6 +9,7 @@
  */
 #include "base/replace.h"
 #include "mpi/engine/record_emit.h"
+#include "schedule/schedule.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -375,6 +376,15 @@ static bool make_room(struct hop_emitter *e)
     return true;
 }
 
+/* About as many operations as there will be, told before they take memory that the program's machine does not have. */
+static enum hop_status check_count(const struct hop_mpi_record *record, struct hop_diag *diag)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < record->first[record->ranks]; i++)
+        count += record->items[i].kind == ITEM_PART ? 2 : record->items[i].kind != ITEM_DONE;
+    return hop_schedule_check_count("the recorded run", false, count, HOP_OP_LIMIT, diag);
+}
+
 static enum hop_status make(struct hop_emitter *e, struct hop_schedule **schedule, struct hop_diag *diag)
 {
     uint64_t end_ns = 0;
@@ -429,7 +439,9 @@ enum hop_status hop_record_write(const struct hop_mpi_record *record, const char
 {
     struct hop_emitter e = {.record = record};
     struct hop_schedule *schedule = NULL;
-    enum hop_status status = make(&e, &schedule, diag);
+    enum hop_status status = check_count(record, diag);
+    if (status == HOP_OK)
+        status = make(&e, &schedule, diag);
     if (status == HOP_OK)
         status = write_file(schedule, path, diag);
     hop_schedule_destroy(schedule);
