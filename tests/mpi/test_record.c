@@ -75,7 +75,7 @@ static void together(enum hop_mpi_call number, uint64_t where, uint64_t ranks)
 
 static void part(int peer, uint64_t size, uint8_t flags)
 {
-    item((struct hop_item){.kind = ITEM_PART, .flags = flags, .peer = peer, .size = size});
+    item((struct hop_item){.kind = ITEM_PART, .flags = flags, .peer = peer, .tag = 1, .own_ns = 1, .size = size});
 }
 
 static void match(void)
@@ -474,6 +474,28 @@ static void a_reduction_and_a_gather(void **state)
     assert_int_equal(to_root, 3 + 2);
 }
 
+/* As much to ranks that are as far apart is one item. */
+static void parts_go_to_some_ranks(void **state)
+{
+    (void)state;
+    const struct hop_item some = {.kind = ITEM_PART, .peer = 1, .tag = 3, .own_ns = 2},
+                          one = {.peer = 4, .tag = 1, .own_ns = 1};
+    for (uint32_t r = 0; r < 10; r++) {
+        assert_int_equal(hop_part_goes_to(&some, r), r == 1 || r == 3 || r == 5);
+        assert_int_equal(hop_part_goes_to(&one, r), r == 4);
+    }
+    for (int r = 0; r < 4; r++) { /* from rank 3 to 0 and 2 */
+        rank(0);
+        call(CALL_MPI_Neighbor_allgather, 0, 0);
+        together(CALL_MPI_Neighbor_allgather, WORLD, 4);
+        if (r == 3)
+            item((struct hop_item){.kind = ITEM_PART, .peer = 0, .tag = 2, .own_ns = 2, .size = 9});
+    }
+    moves("# 2 messages of 18 bytes");
+    assert_non_null(strstr(written, "r3.0.Neighbor_allgather.1: send rank3 -> rank2 9B\n"));
+    assert_non_null(strstr(written, "r2.0.Neighbor_allgather: receive rank3 -> rank2 9B\n"));
+}
+
 /* ---- what a rank keeps ---- */
 
 static void a_full_log_keeps_what_it_has(void **state)
@@ -533,6 +555,7 @@ TEST_GROUP(record)
         cmocka_unit_test_setup_teardown(unequal_parts_have_no_algorithm, begin, end),
         cmocka_unit_test_setup_teardown(an_allreduce_by_doubling, begin, end),
         cmocka_unit_test_setup_teardown(a_reduction_and_a_gather, begin, end),
+        cmocka_unit_test_setup_teardown(parts_go_to_some_ranks, begin, end),
         cmocka_unit_test(a_full_log_keeps_what_it_has),
         cmocka_unit_test(requests_may_share_a_handle),
     };

@@ -22,7 +22,7 @@ enum hop_item_kind {
     ITEM_SEND,
     ITEM_RECEIVE,
     ITEM_TOGETHER, /* a rank's part in a collective, and behind it */
-    ITEM_PART,     /* what it sends there, one a receiver */
+    ITEM_PART,     /* what it sends there: as much to each of some ranks */
     ITEM_PUT,      /* one-sided */
     ITEM_GET,
     ITEM_DONE,   /* what an earlier call began */
@@ -44,8 +44,8 @@ struct hop_item {
     uint8_t kind, flags;
     uint16_t call;   /* call, together: enum hop_mpi_call */
     int32_t peer;    /* rank of the job; done: how many items behind that one are done, too */
-    uint32_t tag;    /* call: its thread */
-    uint32_t own_ns; /* call: what recording took between the call before and this one */
+    uint32_t tag;    /* call: its thread; part: to how many ranks, */
+    uint32_t own_ns; /* call: what recording took between the call before and this one; part: how far apart they are */
     uint64_t where;  /* communicator or window; call: its begin in ns; done: the item */
     uint64_t size;   /* bytes; call: its end in ns; together: how many ranks take part */
 };
@@ -119,8 +119,7 @@ struct hop_mpi_record {
     uint32_t *call;  /* per item: the call that it stands behind */
     uint32_t
         *partner; /* of sends and receives that met: the other one; of a probe: the send. HOP_NONE: nobody. Of a rank's
-                          part in a collective: the number of the collective, HOP_NONE: others' parts are missing; of what
-                          is sent there: the receiver's part */
+                          part in a collective: the number of the collective, HOP_NONE: others' parts are missing */
     uint32_t *members;      /* by collective: the parts, in order of ranks */
     uint32_t *member_first; /* per collective, one more */
     uint32_t collectives;
@@ -131,6 +130,15 @@ struct hop_mpi_record {
 
 /* Fills call, partner and members. False: no memory. */
 bool hop_record_match(struct hop_mpi_record *record);
+/* Whether what is sent goes to that rank, too. */
+static inline bool hop_part_goes_to(const struct hop_item *part, uint32_t rank)
+{
+    uint32_t apart = rank - (uint32_t)part->peer;
+    return rank >= (uint32_t)part->peer &&
+           (apart == 0 || (part->tag > 1 && apart % part->own_ns == 0 && apart / part->own_ns < part->tag));
+}
+/* Where in `members` that rank's part of a collective stands; HOP_NONE: it takes no part. */
+uint32_t hop_record_member(const struct hop_mpi_record *record, uint32_t collective, uint32_t rank);
 /* The rank whose item it is. */
 uint32_t hop_record_owner(const struct hop_mpi_record *record, uint32_t item);
 static inline uint64_t hop_record_began(const struct hop_mpi_record *record, uint32_t item)

@@ -23,9 +23,10 @@ struct scribe {
     struct hop_request **taken; /* that are started, with where their items begin in first */
     uint32_t taken_count, taken_room;
     uint64_t window, window_ranks; /* that goes */
-    uint64_t where;
+    uint64_t where;                /* of the messages at hand */
     uint32_t tag;
     uint8_t flags;
+    uint32_t sent, first_turn; /* parts of a collective, and how many of these do not wait for others' */
 };
 static __thread struct scribe scribe;
 
@@ -96,18 +97,42 @@ static void push(struct hop_item item)
         scribe.items[scribe.count++] = item;
 }
 
+/* To another rank; together with those before to whom as much was sent, where they are as far apart. */
+static void push_part(const struct hop_mpi_message *message)
+{
+    uint8_t flags = scribe.sent++ >= scribe.first_turn ? ITEM_SECOND : 0;
+    struct hop_item *last = &scribe.items[scribe.count - 1];
+    int64_t apart = (int64_t)message->peer - last->peer;
+    bool goes_on = last->kind == ITEM_PART && last->flags == flags && last->size == message->bytes && apart > 0 &&
+                   (last->tag == 1 || apart == (int64_t)last->tag * last->own_ns);
+    if (message->peer < 0)
+        return; /* of another job */
+    if (goes_on) {
+        last->own_ns = last->tag == 1 ? (uint32_t)apart : last->own_ns;
+        last->tag++;
+    } else {
+        push((struct hop_item){
+            .kind = ITEM_PART, .flags = flags, .peer = message->peer, .tag = 1, .own_ns = 1, .size = message->bytes});
+    }
+}
+
 static void take(void *context, const struct hop_mpi_message *message)
 {
-    static const uint8_t kinds[CLASS_COUNT] = {ITEM_SEND, ITEM_PART, ITEM_PART, ITEM_PUT, ITEM_GET};
+    bool put = message->class == CLASS_ONE_SIDED, one_sided = put || message->class == CLASS_FETCHED;
     (void)context;
     if (message->received)
         return; /* the sender tells */
-    push((struct hop_item){.kind = kinds[message->class],
-                           .flags = message->class == CLASS_POINT ? scribe.flags : 0,
-                           .peer = message->peer,
-                           .tag = scribe.tag,
-                           .where = scribe.where,
-                           .size = message->bytes});
+    if (message->class == CLASS_COLLECTIVE || message->class == CLASS_NEIGHBOUR)
+        push_part(message);
+    else
+        push((struct hop_item){.kind = put         ? ITEM_PUT
+                                       : one_sided ? ITEM_GET
+                                                   : ITEM_SEND,
+                               .flags = one_sided ? 0 : scribe.flags,
+                               .peer = message->peer,
+                               .tag = scribe.tag,
+                               .where = scribe.where,
+                               .size = message->bytes});
 }
 
 static const struct hop_mpi_ranks *ranks_of(enum hop_mpi_call call, const uintptr_t *arguments)
@@ -137,16 +162,14 @@ static void push_messages(enum hop_mpi_call call, const uintptr_t *arguments, co
 {
     enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     const char *name = hop_mpi_rows[call].name + strlen("MPI_");
-    uint32_t first = scribe.count;
     scribe.where = ranks->id ^ (role(call, arguments, 'p') ? PARTITIONED : 0);
     scribe.tag = (uint32_t)word(call, arguments, 'g');
     scribe.flags = name[0] == 'B' || (name[0] == 'I' && name[1] == 'b') ? ITEM_EAGER : 0;
+    scribe.sent = 0;
+    scribe.first_turn = kind == KIND_SCAN                         ? 0
+                        : kind == KIND_ALLREDUCE && !ranks->inter ? (uint32_t)ranks->size - 1
+                                                                  : UINT32_MAX;
     (void)hop_mpi_decompose(mpi, &hop_mpi_rows[call], arguments, take, NULL);
-    bool twice = kind == KIND_ALLREDUCE && !ranks->inter;
-    for (uint32_t i = first + (twice ? (scribe.count - first) / 2 : 0); i < scribe.count; i++) {
-        if (kind == KIND_SCAN || twice)
-            scribe.items[i].flags |= ITEM_SECOND;
-    }
 }
 
 /* From whom, told by a status; the ranks are those of its communicator. */

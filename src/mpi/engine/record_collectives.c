@@ -19,12 +19,12 @@ struct sent_parts {
 static void look_at_member(const struct hop_mpi_record *record, uint32_t item, uint32_t member, struct sent_parts *sent)
 {
     uint32_t count = 0;
-    for (uint32_t p = item + 1; record->items[p].kind == ITEM_PART; p++, count++) {
+    for (uint32_t p = item + 1; record->items[p].kind == ITEM_PART; p++) {
         const struct hop_item *part = &record->items[p];
-        sent->equal = sent->equal && (sent->bytes == part->size || (sent->senders == 0 && count == 0)) &&
-                      record->partner[p] != HOP_NONE;
+        sent->equal = sent->equal && (sent->bytes == part->size || (sent->senders == 0 && count == 0));
         sent->bytes = part->size;
         sent->to = (uint32_t)part->peer;
+        count += part->tag;
     }
     if (count == 0)
         return;
@@ -43,12 +43,11 @@ static struct sent_parts look_at(const struct hop_mpi_record *record, uint32_t c
     return sent;
 }
 
+/* 0: it takes no part, as only who sends to another job knows of. */
 static uint32_t member_of(const struct hop_mpi_record *record, uint32_t collective, uint32_t rank)
 {
-    uint32_t first = record->member_first[collective], m = first;
-    while (m + 1 < record->member_first[collective + 1] && hop_record_owner(record, record->members[m]) != rank)
-        m++;
-    return m - first;
+    uint32_t member = hop_record_member(record, collective, rank);
+    return member == HOP_NONE ? 0 : member - record->member_first[collective];
 }
 
 static enum hop_collective_kind kind_of(uint32_t call)
@@ -75,11 +74,11 @@ static uint64_t vector_of(const struct hop_mpi_record *record, uint32_t collecti
     uint32_t next = record->members[record->member_first[collective] + 1], owner = hop_record_owner(record, first);
     uint64_t bytes = 0;
     for (uint32_t p = first + 1; record->items[p].kind == ITEM_PART; p++)
-        bytes += record->items[p].flags & ITEM_SECOND ? 0 : record->items[p].size;
-    for (uint32_t p = next + 1; record->items[p].kind == ITEM_PART; p++)
-        bytes += !(record->items[p].flags & ITEM_SECOND) && record->items[p].peer == (int32_t)owner
-                     ? record->items[p].size
-                     : 0;
+        bytes += record->items[p].flags & ITEM_SECOND ? 0 : record->items[p].size * record->items[p].tag;
+    for (uint32_t p = next + 1; record->items[p].kind == ITEM_PART; p++) {
+        const struct hop_item *part = &record->items[p];
+        bytes += !(part->flags & ITEM_SECOND) && hop_part_goes_to(part, owner) ? part->size : 0;
+    }
     return bytes;
 }
 
@@ -210,15 +209,32 @@ static void add_steps(struct hop_emitter *e, uint32_t item, const struct hop_exp
 
 /* ---- by the rule ---- */
 
-static void send_parts(struct hop_emitter *e, uint32_t item, uint8_t turn, uint32_t tag,
-                       const struct hop_op_list *after)
+static void send_parts(struct hop_emitter *e, uint32_t item, uint8_t turn, const struct hop_op_list *after)
 {
-    const struct hop_mpi_record *record = e->record;
-    for (uint32_t p = item + 1; record->items[p].kind == ITEM_PART; p++) {
-        const struct hop_item *part = &record->items[p];
-        if (record->partner[p] != HOP_NONE && (part->flags & ITEM_SECOND) == turn)
-            hop_emit_add_to(e, &e->last,
-                            hop_emit_message(e, HOP_OP_SEND, (uint32_t)part->peer, part->size, tag, after));
+    uint32_t tag = tag_of(e, item);
+    for (uint32_t p = item + 1; e->record->items[p].kind == ITEM_PART; p++) {
+        const struct hop_item *part = &e->record->items[p];
+        for (uint32_t k = 0; k < part->tag && (part->flags & ITEM_SECOND) == turn; k++) {
+            uint32_t to = (uint32_t)part->peer + k * part->own_ns;
+            if (to != e->rank)
+                hop_emit_add_to(e, &e->last, hop_emit_message(e, HOP_OP_SEND, to, part->size, tag, after));
+        }
+    }
+}
+
+/* What another member sends to this rank. */
+static void receive_parts(struct hop_emitter *e, uint32_t item, uint32_t sender)
+{
+    bool chain = hop_calls_kind(e->record->items[item].call) == KIND_SCAN;
+    uint32_t tag = tag_of(e, item), from = hop_record_owner(e->record, sender);
+    for (uint32_t p = sender + 1; e->record->items[p].kind == ITEM_PART; p++) {
+        const struct hop_item *part = &e->record->items[p];
+        if (!hop_part_goes_to(part, e->rank))
+            continue;
+        uint32_t op = hop_emit_message(e, HOP_OP_RECEIVE, from, part->size, tag, &e->together);
+        hop_emit_add_to(e, &e->last, op);
+        if (chain || !(part->flags & ITEM_SECOND))
+            hop_emit_add_to(e, &e->came, op);
     }
 }
 
@@ -226,19 +242,14 @@ static void send_parts(struct hop_emitter *e, uint32_t item, uint8_t turn, uint3
 static void add_parts(struct hop_emitter *e, uint32_t item)
 {
     const struct hop_mpi_record *record = e->record;
-    uint32_t tag = tag_of(e, item);
-    bool chain = hop_calls_kind(record->items[item].call) == KIND_SCAN;
+    uint32_t collective = record->partner[item];
     e->last.count = e->came.count = 0;
-    send_parts(e, item, 0, tag, &e->together);
-    for (uint32_t i = e->come_first[item]; i < e->come_first[item + 1]; i++) {
-        const struct hop_item *part = &record->items[e->come[i]];
-        uint32_t from = hop_record_owner(record, e->come[i]);
-        uint32_t op = hop_emit_message(e, HOP_OP_RECEIVE, from, part->size, tag, &e->together);
-        hop_emit_add_to(e, &e->last, op);
-        if (chain || !(part->flags & ITEM_SECOND))
-            hop_emit_add_to(e, &e->came, op);
+    send_parts(e, item, 0, &e->together);
+    for (uint32_t m = record->member_first[collective]; m < record->member_first[collective + 1]; m++) {
+        if (record->members[m] != item)
+            receive_parts(e, item, record->members[m]);
     }
-    send_parts(e, item, ITEM_SECOND, tag, e->came.count ? &e->came : &e->together);
+    send_parts(e, item, ITEM_SECOND, e->came.count ? &e->came : &e->together);
     hop_emit_copy_to(e, &e->together, &e->last);
 }
 

@@ -47,7 +47,6 @@ struct hop_emitter {
     char (*devices)[16];
     uint32_t *op_of;             /* by item: what ends it; HOP_NONE: nothing */
     bool *left_out;              /* by collective */
-    uint32_t *come_first, *come; /* by part in a collective: what is sent to it */
     struct hop_tag_pair *tags;
     uint32_t tag_count, next_tag;
     struct hop_thread_front *threads; /* of the rank at hand */

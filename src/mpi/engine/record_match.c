@@ -167,22 +167,17 @@ static void number_parts(struct collective_part *parts, uint32_t count)
     qsort(parts, count, sizeof *parts, by_number);
 }
 
-/* What is sent in the last collective that was found goes to parts of it. */
-static void match_sent(struct hop_mpi_record *record, uint32_t *part_of)
+uint32_t hop_record_member(const struct hop_mpi_record *record, uint32_t collective, uint32_t rank)
 {
-    const uint32_t *members = record->members + record->member_first[record->collectives - 1];
-    uint32_t count = record->member_first[record->collectives] - record->member_first[record->collectives - 1];
-    for (uint32_t i = 0; i < count; i++)
-        part_of[hop_record_owner(record, members[i])] = members[i] + 1;
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t p = members[i] + 1; record->items[p].kind == ITEM_PART; p++) {
-            int32_t peer = record->items[p].peer;
-            if (peer >= 0 && part_of[peer] && part_of[peer] != members[i] + 1)
-                record->partner[p] = part_of[peer] - 1;
-        }
+    uint32_t low = record->member_first[collective], high = record->member_first[collective + 1];
+    while (low + 1 < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (hop_record_owner(record, record->members[middle]) <= rank)
+            low = middle;
+        else
+            high = middle;
     }
-    for (uint32_t i = 0; i < count; i++)
-        part_of[hop_record_owner(record, members[i])] = 0;
+    return hop_record_owner(record, record->members[low]) == rank ? low : HOP_NONE;
 }
 
 static bool match_collectives(struct hop_mpi_record *record)
@@ -191,8 +186,7 @@ static bool match_collectives(struct hop_mpi_record *record)
     struct collective_part *parts = list_parts(record, &count);
     record->members = hop_arena_alloc(&record->arena, (count + 1) * sizeof *record->members);
     record->member_first = hop_arena_alloc(&record->arena, (count + 1) * sizeof *record->member_first);
-    uint32_t *part_of = hop_arena_alloc(&record->arena, record->ranks * sizeof *part_of); /* 1 + its part; 0: none */
-    if ((count && !parts) || !record->members || !record->member_first || !part_of)
+    if ((count && !parts) || !record->members || !record->member_first)
         return false;
     if (count)
         number_parts(parts, count);
@@ -208,8 +202,6 @@ static bool match_collectives(struct hop_mpi_record *record)
         record->alone += !whole;
         record->collectives += whole;
         record->member_first[record->collectives] = filled;
-        if (whole)
-            match_sent(record, part_of);
     }
     return true;
 }

@@ -161,25 +161,6 @@ static void find_left_out(struct hop_emitter *e)
     }
 }
 
-static void list_what_comes(struct hop_emitter *e)
-{
-    const struct hop_mpi_record *record = e->record;
-    uint32_t count = record->first[record->ranks];
-    for (uint32_t p = 0; p < count; p++) {
-        if (record->items[p].kind == ITEM_PART && record->partner[p] != HOP_NONE)
-            e->come_first[record->partner[p] + 1]++;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        e->come_first[i + 1] += e->come_first[i];
-    for (uint32_t p = 0; p < count; p++) {
-        if (record->items[p].kind == ITEM_PART && record->partner[p] != HOP_NONE)
-            e->come[e->come_first[record->partner[p]]++] = p;
-    }
-    memmove(e->come_first + 1, e->come_first,
-            count * sizeof *e->come_first); /* each list's end is the next one's begin */
-    e->come_first[0] = 0;
-}
-
 static void add_together(struct hop_emitter *e, uint32_t item, struct hop_thread_front *t)
 {
     const struct hop_item *about = &e->record->items[item];
@@ -365,10 +346,8 @@ static bool make_room(struct hop_emitter *e)
     e->devices = hop_arena_alloc(&e->arena, record->ranks * sizeof *e->devices);
     e->op_of = hop_arena_alloc(&e->arena, count * sizeof *e->op_of);
     e->left_out = hop_arena_alloc(&e->arena, count * sizeof *e->left_out);
-    e->come_first = hop_arena_alloc(&e->arena, count * sizeof *e->come_first);
-    e->come = hop_arena_alloc(&e->arena, count * sizeof *e->come);
     e->made_by = hop_arena_alloc(&e->arena, count * sizeof *e->made_by);
-    if (!e->devices || !e->op_of || !e->made_by || !e->left_out || !e->come_first || !e->come)
+    if (!e->devices || !e->op_of || !e->made_by || !e->left_out)
         return false;
     memset(e->op_of, 0xff, count * sizeof *e->op_of); /* HOP_NONE */
     for (uint32_t r = 0; r < record->ranks; r++)
@@ -381,7 +360,8 @@ static enum hop_status check_count(const struct hop_mpi_record *record, struct h
 {
     uint64_t count = 0;
     for (uint32_t i = 0; i < record->first[record->ranks]; i++)
-        count += record->items[i].kind == ITEM_PART ? 2 : record->items[i].kind != ITEM_DONE;
+        count += record->items[i].kind == ITEM_PART ? 2 * (uint64_t)record->items[i].tag
+                                                    : record->items[i].kind != ITEM_DONE;
     return hop_schedule_check_count("the recorded run", false, count, HOP_OP_LIMIT, diag);
 }
 
@@ -393,7 +373,6 @@ static enum hop_status make(struct hop_emitter *e, struct hop_schedule **schedul
     if (!e->failed) {
         hop_schedule_set_queue_ready(e->schedule, true);
         find_left_out(e);
-        list_what_comes(e);
         number_tags(e);
     }
     for (uint32_t r = 0; r < e->record->ranks && !e->failed; r++) {

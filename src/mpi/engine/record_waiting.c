@@ -61,12 +61,26 @@ static void meet_all(struct account *a, const uint32_t *members, uint32_t count)
 }
 
 /* Who is sent to waits for who sends. */
-static void meet_senders(struct account *a, uint32_t member)
+static void meet_sender(struct account *a, uint32_t collective, uint32_t member)
 {
     for (uint32_t p = member + 1; a->record->items[p].kind == ITEM_PART; p++) {
-        if (a->record->partner[p] != HOP_NONE)
-            note(a, a->record->partner[p], member);
+        const struct hop_item *part = &a->record->items[p];
+        for (uint32_t k = 0; k < part->tag; k++) {
+            uint32_t to = hop_record_member(a->record, collective, (uint32_t)part->peer + k * part->own_ns);
+            if (to != HOP_NONE && a->record->members[to] != member)
+                note(a, a->record->members[to], member);
+        }
     }
+}
+
+/* By what the first of them does: a kind in which all do alike. */
+static bool all_send_to_all(const struct hop_mpi_record *record, uint32_t member, uint32_t members)
+{
+    enum hop_mpi_kind kind = hop_calls_kind(record->items[member].call);
+    uint32_t count = 0;
+    for (uint32_t p = member + 1; record->items[p].kind == ITEM_PART; p++)
+        count += record->items[p].flags & ITEM_SECOND ? 0 : record->items[p].tag;
+    return kind >= KIND_ALLGATHER && kind <= KIND_REDUCE_SCATTER && count + 1 == members;
 }
 
 static void meet(struct account *a)
@@ -74,10 +88,13 @@ static void meet(struct account *a)
     for (uint32_t c = 0; c < a->record->collectives; c++) {
         const uint32_t *members = a->record->members + a->record->member_first[c];
         uint32_t count = a->record->member_first[c + 1] - a->record->member_first[c];
-        if (hop_calls_kind(a->record->items[members[0]].call) < KIND_POINT)
+        if (hop_calls_kind(a->record->items[members[0]].call) < KIND_POINT ||
+            all_send_to_all(a->record, members[0], count))
             meet_all(a, members, count);
-        for (uint32_t i = 0; i < count; i++)
-            meet_senders(a, members[i]);
+        else {
+            for (uint32_t i = 0; i < count; i++)
+                meet_sender(a, c, members[i]);
+        }
     }
 }
 
