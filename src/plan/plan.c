@@ -11,6 +11,7 @@
 
 #define SHARE 5           /* of states and time: one such part for each step before the last */
 #define FEW_SHARE 20      /* the same of states where placements are too many to look at all */
+#define ONE_SHARE 0.6     /* of time, for a step that says all */
 #define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
 #define STAGED_WORK 2.4e7 /* the same of staged copies, of which bounds know less: a search does not end by itself */
 enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
@@ -300,6 +301,15 @@ static enum hop_status bound_one(struct hop_plan_work *work, struct hop_plan_loa
     return HOP_OK;
 }
 
+/* Where there is one placement to be ordered, its search has the time that others would have. */
+static void give_time(const struct hop_plan_work *work, bool stays, struct hop_plan_try *given)
+{
+    if (work->step_nodes || !(work->options.time_limit_s > 0))
+        return;
+    given->max_nodes = 0;
+    given->time_limit_s = hop_plan_time_left(work) * (stays ? 1 : ONE_SHARE);
+}
+
 static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
 {
     struct hop_plan_loads loads = {0};
@@ -310,6 +320,8 @@ static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_ma
         status = check_ways(work, &loads, diag);
     if (status == HOP_OK && !stays)
         status = is_one(work, &one, diag);
+    if (one)
+        give_time(work, stays, &given);
     if (status == HOP_OK && !stays && work->options.cut_s > 0)
         status = hop_plan_least(work, &loads, &work->floor_s, diag);
     bool futile = work->floor_s > 0 && !(work->floor_s < HOP_PLAN_BETTER(work->best_s));
