@@ -92,7 +92,10 @@ void link_record_put(int to, size_t bytes)
         link_record_work(0);
     name_put(name, me, to, r.put[to]++);
     if (to == me || strcmp(r.p2p, "on") == 0) {
-        (void)fprintf(r.file, "%s: gpu%d -> gpu%d %zuB", name, me, to, bytes);
+        if (to == me) /* it stays where it is */
+            (void)fprintf(r.file, "%s: work gpu%d 0ns", name, me);
+        else
+            (void)fprintf(r.file, "%s: gpu%d -> gpu%d %zuB", name, me, to, bytes);
         end_line();
         return;
     }

@@ -44,7 +44,7 @@ static struct {
     uint64_t seed;
     const char *torus, *record, *p2p;
     double spin_s; /* that a GPU takes for a spin, in what is recorded */
-    int check;
+    int check, only_record;
 } options = {.side = 32, .steps = 10, .seed = 1, .p2p = "on", .spin_s = 1e-9};
 
 /* ---- what is drawn of a site, whoever has it ---- */
@@ -289,12 +289,31 @@ static int say(double before, double after, double took_s, double waited_s, int 
     return drift > DRIFT_MOST || !same;
 }
 
+/* The steps without a lattice, which may be larger than memory. */
+static int record_alone(uint32_t planes)
+{
+    const int size = link_size(), below = (link_rank() + size - 1) % size, above = (link_rank() + 1) % size;
+    link_record_begin(options.record, options.p2p);
+    for (uint32_t half = 0; half < 2 * options.steps; half++) {
+        link_record_work(time_of(planes > 1 ? 2 : 1));
+        link_record_put(below, half_bytes());
+        link_record_put(above, half_bytes());
+        link_record_work(time_of(planes > 2 ? planes - 2 : 0));
+        link_record_wait(below);
+        link_record_wait(above);
+    }
+    link_record_end();
+    return 0;
+}
+
 static int run(void)
 {
     const uint64_t side = options.side, rank = (uint64_t)link_rank(), size = (uint64_t)link_size();
     const uint32_t first = (uint32_t)(side * rank / size), end = (uint32_t)(side * (rank + 1) / size);
     struct lattice l;
     double waited_s = 0;
+    if (options.only_record)
+        return record_alone(end - first);
     char *from = malloc(4 * half_bytes());
     if (!from || first == end)
         link_fail(from ? "more ranks than planes" : "out of memory", "");
@@ -324,7 +343,7 @@ static int run(void)
 static int usage(void)
 {
     (void)fprintf(stderr, "spin [--side N, even] [--steps N] [--seed N] [--torus XxYxZ] [--check]\n"
-                          "    [--record FILE] [--p2p on|rx|off] [--spin-time SECONDS]\n");
+                          "    [--record FILE [--only-record]] [--p2p on|rx|off] [--spin-time SECONDS]\n");
     return 2;
 }
 
@@ -338,6 +357,7 @@ int main(int argc, char **argv)
                                           {"p2p", required_argument, NULL, 'p'},
                                           {"spin-time", required_argument, NULL, 'w'},
                                           {"check", no_argument, &options.check, 1},
+                                          {"only-record", no_argument, &options.only_record, 1},
                                           {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         if (option == 'l')
@@ -357,9 +377,10 @@ int main(int argc, char **argv)
         else if (option != 0)
             return usage();
     }
-    if (optind < argc || options.side < 2 || options.side % 2 || options.side > 1024 || options.steps < 1)
+    if (optind < argc || options.side < 2 || options.side % 2 || options.side > 1024 || options.steps < 1 ||
+        (options.only_record && !options.record))
         return usage();
-    link_begin(4 * half_bytes(), 0, options.torus);
+    link_begin(options.only_record ? 0 : 4 * half_bytes(), 0, options.torus);
     int status = run();
     link_end();
     return status;
