@@ -11,7 +11,7 @@
  *     W l R   a request; how many, and their array            S A     a status, an array of them
  *     F O I   where a flag, a number, an index or several come out
  *     C X     where a communicator, a window comes out        V       where a window stands that goes
- *     .       not looked at
+ *     M       a message that was found                        .       not looked at
  *
  * Of a call whose name ends in _c, all counts are large: BOTH makes it of the same row. What only waits, receives or
  * orders is TIMED: the sender's side says what is moved.
@@ -111,12 +111,12 @@ enum hop_mpi_kind {
     HOP_MPI_BOTH(CALL, 7, MPI_Recv, RECEIVE, "rmufhcS")                                                                \
     HOP_MPI_BOTH(CALL, 7, MPI_Irecv, RECEIVE, "rmufhcq")                                                               \
     HOP_MPI_BOTH(CALL, 7, MPI_Recv_init, RECEIVE, "rmufhcQ")                                                           \
-    HOP_MPI_BOTH(CALL, 5, MPI_Mrecv, TIMED, ".....")                                                                   \
-    HOP_MPI_BOTH(CALL, 5, MPI_Imrecv, TIMED, ".....")                                                                  \
+    HOP_MPI_BOTH(CALL, 5, MPI_Mrecv, TIMED, "rmuM.")                                                                   \
+    HOP_MPI_BOTH(CALL, 5, MPI_Imrecv, TIMED, "rmuM.")                                                                  \
     CALL(4, MPI_Probe, PROBE, "fhcS")                                                                                  \
     CALL(5, MPI_Iprobe, PROBE, "fhcFS")                                                                                \
-    CALL(5, MPI_Mprobe, MPROBE, "fhc.S")                                                                               \
-    CALL(6, MPI_Improbe, MPROBE, "fhcF.S")                                                                             \
+    CALL(5, MPI_Mprobe, MPROBE, "fhcMS")                                                                               \
+    CALL(6, MPI_Improbe, MPROBE, "fhcFMS")                                                                             \
     CALL(2, MPI_Wait, COMPLETE, "WS")                                                                                  \
     CALL(3, MPI_Waitall, COMPLETE, "lRA")                                                                              \
     CALL(4, MPI_Waitany, COMPLETE, "lRIS")                                                                             \

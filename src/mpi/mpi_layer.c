@@ -397,7 +397,8 @@ static void keep(void *context, const struct hop_mpi_message *message)
 
 static bool may_end_receives(const struct hop_mpi_row *row)
 {
-    return row->kind == KIND_COMPLETE || row->kind == KIND_RECEIVE || row->kind == KIND_POINT || row->kind == KIND_FREE;
+    return row->kind == KIND_COMPLETE || row->kind == KIND_RECEIVE || row->kind == KIND_POINT ||
+           row->kind == KIND_FREE || row->kind == KIND_MPROBE || hop_has_role(row, 'M');
 }
 
 const uintptr_t *hop_layer_receiving(const struct hop_mpi_row *row, const uintptr_t *arguments)

@@ -284,6 +284,11 @@ static uintptr_t request_at(uintptr_t requests, int index)
     return (uintptr_t)((const MPI_Request *)requests)[index];
 }
 
+static uintptr_t message_at(uintptr_t message)
+{
+    return (uintptr_t) * (const MPI_Message *)message;
+}
+
 static bool is_no_op(uintptr_t op)
 {
     return (MPI_Op)op == MPI_NO_OP;
@@ -543,6 +548,7 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .type_size = type_size,
         .type_at = type_at,
         .request_at = request_at,
+        .message_at = message_at,
         .ranks = ranks_of,
         .window = ranks_of_window,
         .send = send,

@@ -15,7 +15,7 @@
 
 #include "mpi/mpi_shim_collectives.h"
 
-#define HOP_MPI_SHIM_VERSION 5 /* of this table */
+#define HOP_MPI_SHIM_VERSION 6 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -57,6 +57,7 @@ struct hop_mpi_shim {
     int64_t (*type_size)(uintptr_t type); /* bytes; negative: not known */
     uintptr_t (*type_at)(uintptr_t types, int index);
     uintptr_t (*request_at)(uintptr_t requests, int index);
+    uintptr_t (*message_at)(uintptr_t message);
     struct hop_mpi_ranks *(*ranks)(uintptr_t comm); /* NULL: not known */
     const struct hop_mpi_ranks *(*window)(uintptr_t window);
     /* Between rank 0 and another, apart from the program's messages; 0 or an error. */

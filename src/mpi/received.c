@@ -9,13 +9,17 @@
 
 enum { LISTS = 1024 };
 
-/* A receive under way. The communicator may be gone when it ends. */
+/* A receive under way, or a message that was found and is to be received. The communicator may be gone when it ends. */
 struct receive {
     struct receive *next;
     uintptr_t request;
     bool persistent;
     int ranks, *world; /* as struct hop_mpi_ranks has them */
+    int peer;          /* of a message */
+    uint64_t bytes;
 };
+
+#define FOUND UINT64_C(0x6d657373) /* tells messages from requests of the same handle */
 
 static struct receive *lists[LISTS];
 static uint32_t under_way;
@@ -23,6 +27,7 @@ static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct hop_completions about;
 static __thread const struct hop_mpi_shim *shim; /* for what ends */
 static __thread bool counts;
+static __thread uintptr_t taken; /* the message that the call takes */
 
 static struct receive **find(uintptr_t request)
 {
@@ -79,27 +84,33 @@ const uintptr_t *hop_received_enter(const struct hop_mpi_shim *mpi, const struct
                                     const uintptr_t *arguments)
 {
     about.handle_count = 0;
+    taken = row->kind == KIND_TIMED && hop_has_role(row, 'M') && __atomic_load_n(&under_way, __ATOMIC_RELAXED)
+                ? mpi->message_at(*hop_role(row, arguments, 'M'))
+                : 0;
     if (row->kind == KIND_FREE && __atomic_load_n(&under_way, __ATOMIC_RELAXED)) {
         struct receive *gone = take(mpi->request_at(arguments[0], 0));
         if (gone)
             drop(gone);
     }
+    bool found = row->kind == KIND_MPROBE && hop_mpi_has_driver();
     bool ends = row->kind == KIND_COMPLETE && __atomic_load_n(&under_way, __ATOMIC_RELAXED);
-    if (!ends && !(hop_role(row, arguments, 'S') && is_device(buffer_of(row, arguments))))
+    if (!ends && !found && !(hop_role(row, arguments, 'S') && is_device(buffer_of(row, arguments))))
         return arguments;
     return hop_completions_enter(&about, mpi, row, arguments);
+}
+
+static void count_bytes(int peer, uint64_t bytes)
+{
+    if (counts)
+        hop_counts_message(&(struct hop_mpi_message){
+            .peer = peer, .class = CLASS_POINT, .memory = MEMORY_DEVICE, .received = true, .bytes = bytes});
 }
 
 static void count(const void *statuses, int index, const int *world, int ranks)
 {
     struct hop_mpi_status status = shim->status_at(statuses, index);
-    if (!counts || status.source < 0 || status.source >= ranks || status.cancelled)
-        return;
-    hop_counts_message(&(struct hop_mpi_message){.peer = world ? world[status.source] : status.source,
-                                                 .class = CLASS_POINT,
-                                                 .memory = MEMORY_DEVICE,
-                                                 .received = true,
-                                                 .bytes = shim->status_bytes(statuses, index)});
+    if (status.source >= 0 && status.source < ranks && !status.cancelled)
+        count_bytes(world ? world[status.source] : status.source, shim->status_bytes(statuses, index));
 }
 
 static void end(uintptr_t request, const void *statuses, int index)
@@ -130,6 +141,33 @@ static void begin(uintptr_t request, bool persistent, const struct hop_mpi_ranks
     give(receive);
 }
 
+/* Who takes a message that was found knows whose it is and how long, but not yet where it goes. */
+static void find_message(const struct hop_mpi_row *row, const uintptr_t *arguments)
+{
+    const uintptr_t *flag = hop_role(row, arguments, 'F');
+    const void *status = (const void *)*hop_role(row, arguments, 'S');
+    const struct hop_mpi_ranks *ranks = shim->ranks(*hop_role(row, arguments, 'c'));
+    if ((flag && !*(const int *)*flag) || (uintptr_t)status == shim->status_ignore || !ranks)
+        return;
+    int source = shim->status_at(status, 0).source;
+    struct receive *found = source >= 0 && source < ranks->size ? calloc(1, sizeof *found) : NULL;
+    if (!found)
+        return;
+    *found = (struct receive){.request = shim->message_at(*hop_role(row, arguments, 'M')) ^ FOUND,
+                              .peer = ranks->world ? ranks->world[source] : source,
+                              .bytes = shim->status_bytes(status, 0)};
+    give(found);
+}
+
+static void take_message(uintptr_t message, const void *buffer)
+{
+    struct receive *found = take(message ^ FOUND);
+    if (found && is_device(buffer))
+        count_bytes(found->peer, found->bytes);
+    if (found)
+        drop(found);
+}
+
 void hop_received_leave(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
                         bool paused)
 {
@@ -140,6 +178,11 @@ void hop_received_leave(const struct hop_mpi_shim *mpi, const struct hop_mpi_row
             (void)hop_completions_each(&about, row, arguments, end);
         return;
     }
+    if (row->kind == KIND_MPROBE && hop_mpi_has_driver())
+        find_message(row, arguments);
+    if (taken)
+        take_message(taken, (const void *)arguments[0]);
+    taken = 0;
     const void *buffer = buffer_of(row, arguments);
     if (!is_device(buffer))
         return;

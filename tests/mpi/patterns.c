@@ -651,7 +651,12 @@ static void receive_on_device(char *bytes)
     MPI_Irecv(bytes, 500, MPI_BYTE, other, 8, MPI_COMM_WORLD, &requests[0]);
     MPI_Cancel(&requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-    expect_received("point_to_point", 21 + 2 * 10 + 5, 4);
+    MPI_Message message;
+    MPI_Isend(out, 9, MPI_BYTE, other, 9, MPI_COMM_WORLD, &requests[0]);
+    MPI_Mprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(bytes, 500, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    expect_received("point_to_point", 21 + 2 * 10 + 5 + 9, 5);
 }
 
 /* Nobody sends to itself here: what a Sendrecv above waits for. */
@@ -661,7 +666,7 @@ static void send_to_device(char *bytes, MPI_Request *requests)
     MPI_Isend(bytes, 30, MPI_BYTE, other, 5, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(bytes, 31, MPI_BYTE, other, 6, MPI_COMM_WORLD, &requests[1]);
     expect("point_to_point.device", rank, other, 61, 2);
-    expect("point_to_point.host", rank, other, 21 + 2 * 10 + 5 + 7, 5);
+    expect("point_to_point.host", rank, other, 21 + 2 * 10 + 5 + 7 + 9, 6);
     expect_received("point_to_point", 61, 2);
 }
 
