@@ -87,7 +87,7 @@ def counted(mode, **how):
 
 
 SIZES = {"B": 1, "kB": 10 ** 3, "MB": 10 ** 6, "KiB": 2 ** 10, "MiB": 2 ** 20}
-ROUNDS = re.compile(r"\.(I?[Bb]arrier\w*|Comm_\w+|Cart_\w+|Graph_\w+|Dist_\w+|Intercomm_\w+|Win_\w+)(\.\d+)?$")
+ROUNDS = re.compile(r"\.(I?[Bb]arrier\w*|Comm_\w+|Cart_\w+|Graph_\w+|Dist_\w+|Intercomm_\w+|Win_\w+|answer)(\.\d+)?$")
 
 
 def recorded(folder, what, name="run.hop"):

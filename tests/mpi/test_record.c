@@ -323,7 +323,7 @@ static void gaps_and_requests(void **state)
     call(CALL_MPI_Sendrecv, 0, 2000);
     message(ITEM_SEND, 0, 7, OTHER, 32, 0);
     message(ITEM_RECEIVE, 0, 7, WORLD, 0, 0);
-    writes("0.000005000", "2 messages of 96 bytes, and 0 of barriers",
+    writes("0.000005000", "2 messages of 96 bytes, and 0 of barriers and answers",
            "r0.0.work: work rank0 1us\n"
            "r0.0.Isend: send rank0 -> rank1 64B tag 7 after r0.0.work\n"
            "r0.1.Irecv: receive rank1 -> rank0 32B tag 8 after r0.0.work\n"
@@ -345,7 +345,7 @@ static void asking_again(void **state)
     call_by(1, CALL_MPI_Test, 2200, 2300, 0);
     rank(4000);
     call_by(1, CALL_MPI_Recv, 0, 4000, ITEM_PAUSED);
-    writes("0.000004000", "0 messages of 0 bytes, and 0 of barriers",
+    writes("0.000004000", "0 messages of 0 bytes, and 0 of barriers and answers",
            "r0.2.work: work rank0 1us\n"
            "r0.3.work: work rank0 1.7us after r0.2.work\n");
 }
@@ -368,7 +368,7 @@ static void fences_and_allreduces(void **state)
         part(1 - r, 4 + 4u * (unsigned)r, 0);
         part(1 - r, 8 - 4u * (unsigned)r, ITEM_SECOND);
     }
-    writes("0.000000000", "5 messages of 40 bytes, and 2 of barriers",
+    writes("0.000000000", "5 messages of 40 bytes, and 2 of barriers and answers",
            "r0.0.Put: rank0 -> rank1 16B\n"
            "r0.1.Win_fence: send rank0 -> rank1 1B tag 1 after r0.0.Put\n"
            "r0.1.Win_fence.1: receive rank1 -> rank0 1B tag 1 after r0.0.Put\n"
@@ -496,6 +496,35 @@ static void parts_go_to_some_ranks(void **state)
     assert_non_null(strstr(written, "r2.0.Neighbor_allgather: receive rank3 -> rank2 9B\n"));
 }
 
+/* One that is buffered, and one that ends when its receive has its message. */
+static void sends_of_other_modes(void **state)
+{
+    (void)state;
+    rank(0);
+    call(CALL_MPI_Bsend, 0, 0);
+    message(ITEM_SEND, 1, 4, WORLD, 70, ITEM_EAGER);
+    call(CALL_MPI_Issend, 0, 0);
+    message(ITEM_SEND, 1, 4, WORLD, 80, ITEM_ANSWERED | ITEM_LATER);
+    call(CALL_MPI_Wait, 0, 0);
+    done(3, 1);
+    call(CALL_MPI_Send, 0, 0);
+    message(ITEM_SEND, 1, 4, WORLD, 90, 0);
+    rank(0);
+    for (int i = 0; i < 3; i++) {
+        call(CALL_MPI_Recv, 0, 0);
+        message(ITEM_RECEIVE, 0, 4, WORLD, 0, 0);
+    }
+    writes("0.000000000", "3 messages of 240 bytes, and 1 of barriers and answers",
+           "r0.0.Bsend: send rank0 -> rank1 70B tag 4 eager\n"
+           "r0.1.Issend: send rank0 -> rank1 80B tag 4 after r0.0.Bsend\n"
+           "r0.1.answer.1: receive rank1 -> rank0 0B tag 5 after r0.1.Issend\n"
+           "r0.3.Send: send rank0 -> rank1 90B tag 4 after r0.0.Bsend r0.1.answer.1\n"
+           "r1.0.Recv: receive rank0 -> rank1 70B tag 4\n"
+           "r1.1.Recv: receive rank0 -> rank1 80B tag 4 after r1.0.Recv\n"
+           "r1.1.answer.1: send rank1 -> rank0 0B tag 5 after r1.1.Recv\n"
+           "r1.2.Recv: receive rank0 -> rank1 90B tag 4 after r1.1.Recv\n");
+}
+
 /* ---- what a rank keeps ---- */
 
 static void a_full_log_keeps_what_it_has(void **state)
@@ -555,6 +584,7 @@ TEST_GROUP(record)
         cmocka_unit_test_setup_teardown(unequal_parts_have_no_algorithm, begin, end),
         cmocka_unit_test_setup_teardown(an_allreduce_by_doubling, begin, end),
         cmocka_unit_test_setup_teardown(a_reduction_and_a_gather, begin, end),
+        cmocka_unit_test_setup_teardown(sends_of_other_modes, begin, end),
         cmocka_unit_test_setup_teardown(parts_go_to_some_ranks, begin, end),
         cmocka_unit_test(a_full_log_keeps_what_it_has),
         cmocka_unit_test(requests_may_share_a_handle),

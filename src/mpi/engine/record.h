@@ -31,13 +31,14 @@ enum hop_item_kind {
 };
 
 enum hop_item_flag {
-    ITEM_PAUSED = 1,   /* call: between MPI_Pcontrol(0) and (1) */
-    ITEM_POLL = 2,     /* call: asked, and nothing was there */
-    ITEM_LATER = 4,    /* what was begun: an ITEM_DONE says when it ended, if anybody asked */
-    ITEM_EAGER = 8,    /* send: buffered */
-    ITEM_UNKNOWN = 16, /* receive: from whom is not known yet */
-    ITEM_OFF = 32,     /* receive: cancelled */
-    ITEM_SECOND = 64   /* part: after all first parts have come */
+    ITEM_PAUSED = 1,     /* call: between MPI_Pcontrol(0) and (1) */
+    ITEM_POLL = 2,       /* call: asked, and nothing was there */
+    ITEM_LATER = 4,      /* what was begun: an ITEM_DONE says when it ended, if anybody asked */
+    ITEM_EAGER = 8,      /* send: buffered */
+    ITEM_UNKNOWN = 16,   /* receive: from whom is not known yet */
+    ITEM_OFF = 32,       /* receive: cancelled */
+    ITEM_ANSWERED = 128, /* send: synchronous */
+    ITEM_SECOND = 64     /* part: after all first parts have come */
 };
 
 struct hop_item {

@@ -164,7 +164,9 @@ static void push_messages(enum hop_mpi_call call, const uintptr_t *arguments, co
     const char *name = hop_mpi_rows[call].name + strlen("MPI_");
     scribe.where = ranks->id ^ (role(call, arguments, 'p') ? PARTITIONED : 0);
     scribe.tag = (uint32_t)word(call, arguments, 'g');
-    scribe.flags = name[0] == 'B' || (name[0] == 'I' && name[1] == 'b') ? ITEM_EAGER : 0;
+    scribe.flags = name[0] == 'B' || strncmp(name, "Ib", 2) == 0                 ? ITEM_EAGER
+                   : strncmp(name, "Ss", 2) == 0 || strncmp(name, "Iss", 3) == 0 ? ITEM_ANSWERED
+                                                                                 : 0;
     scribe.sent = 0;
     scribe.first_turn = kind == KIND_SCAN                         ? 0
                         : kind == KIND_ALLREDUCE && !ranks->inter ? (uint32_t)ranks->size - 1

@@ -123,11 +123,13 @@ static void number_tags(struct hop_emitter *e)
         bool message = item->kind == ITEM_SEND, together = item->kind == ITEM_TOGETHER;
         if ((!message && !together) || e->record->partner[i] == HOP_NONE)
             continue;
-        if (!HOP_GROW(&e->arena, e->tags, count + 1)) {
+        if (!HOP_GROW(&e->arena, e->tags, count + 2)) {
             e->failed = true;
             return;
         }
         e->tags[count++] = (struct hop_tag_pair){item->where, together ? UINT32_MAX : item->tag, 0};
+        if (item->flags & ITEM_ANSWERED)
+            e->tags[count++] = (struct hop_tag_pair){~item->where, UINT32_MAX, 0};
     }
     if (count)
         qsort(e->tags, count, sizeof *e->tags, by_tag);
@@ -212,6 +214,22 @@ static void sync(struct hop_emitter *e, const struct hop_item *about, struct hop
     e->under_way_count = kept;
 }
 
+/* A synchronous send ends when an answer comes from who has received. */
+static uint32_t add_answer(struct hop_emitter *e, const struct hop_item *about, const struct hop_item *sent,
+                           uint32_t op)
+{
+    const char *name = e->name;
+    e->came.count = 0;
+    hop_emit_add_to(e, &e->came, op);
+    e->name = "answer";
+    uint32_t answer = hop_emit_message(e, about == sent ? HOP_OP_RECEIVE : HOP_OP_SEND, (uint32_t)about->peer, 0,
+                                       hop_emit_tag(e, ~about->where, UINT32_MAX), &e->came);
+    e->name = name;
+    e->messages -= about != sent;
+    e->rounds += about != sent;
+    return about == sent ? answer : op;
+}
+
 static void add_begun(struct hop_emitter *e, uint32_t item, struct hop_thread_front *t)
 {
     const struct hop_item *about = &e->record->items[item];
@@ -219,8 +237,12 @@ static void add_begun(struct hop_emitter *e, uint32_t item, struct hop_thread_fr
     if (!is_used(e, item))
         return;
     const struct hop_item *sent = about->kind == ITEM_SEND ? about : &e->record->items[e->record->partner[item]];
+    e->eager = (about->flags & ITEM_EAGER) != 0;
     uint32_t op = hop_emit_message(e, kind, (uint32_t)about->peer, sent->size,
                                    hop_emit_tag(e, about->where, about->tag), &e->before);
+    e->eager = false;
+    if (sent->flags & ITEM_ANSWERED)
+        op = add_answer(e, about, sent, op);
     e->op_of[item] = op;
     if (!(about->flags & ITEM_LATER))
         hop_emit_add_to(e, &t->front, op);
@@ -322,7 +344,8 @@ static void add_head(struct hop_emitter *e, uint64_t end_ns)
                              record->library);
     hop_schedule_add_comment(e->schedule, "measured %.9f s, from the first MPI_Init's end to the last MPI_Finalize",
                              (double)end_ns / 1e9);
-    hop_schedule_add_comment(e->schedule, "%" PRIu64 " messages of %" PRIu64 " bytes, and %" PRIu64 " of barriers",
+    hop_schedule_add_comment(e->schedule,
+                             "%" PRIu64 " messages of %" PRIu64 " bytes, and %" PRIu64 " of barriers and answers",
                              e->messages, e->bytes, e->rounds);
     for (int kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
         if (record->algorithms[kind] != HOP_ALGORITHM_DEFAULT)
