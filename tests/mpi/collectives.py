@@ -93,7 +93,42 @@ def tables():
               f"table {name}: {done.stderr[:1000]}")
 
 
-PARTS = [same_results, threads, device, order, a_rank_is_killed, tables]
+def tuned():
+    """A table is made and used at once; and one of two minds, by its head, sends neighbours in size different ways."""
+    if not soak:
+        return
+    table = os.path.join(work, "tuned")
+    done = run("order", HOPCAST_MPI_COLLECTIVES="tune:" + table)
+    with open(table) as file:
+        lines = file.read().splitlines()
+    check(done.returncode == 0 and "is written, and used from here on" in done.stderr, f"tuned: {done.stderr[:1000]}")
+    rows = [line.split("#")[0].split() for line in lines if not line.startswith("#")]
+    check(len(lines) > 12 and {row[0] for row in rows} >= {"allreduce", "broadcast", "barrier"} and
+          all(row[1] == "2" and row[3] in ("library", "default") for row in rows), "rows of a tuned table")
+    with open(table, "w") as file:
+        file.write("\n".join(lines[:3]) + "\n")
+        for kind in ("allreduce", "reduce", "reduce-scatter", "broadcast", "allgather", "alltoall", "gather", "scatter"):
+            for i, size in enumerate((0, 8, 64, 1000, 5000, 40000, 100000)):
+                file.write(f"{kind} 2 {size}B {('library', 'default')[i % 2]}\n")
+    done = run("all", "full", HOPCAST_MPI_COLLECTIVES=table)
+    check(done.returncode == 0 and ours(done) > 1000, f"a table of two minds: {done.stderr[:1000]}")
+
+
+def set_up_on_one_side():
+    """A rank that cannot reach the others' shared memory: all of them leave it to the library."""
+    if not soak or mpi != "openmpi" or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        return
+    script = os.path.join(work, "apart")
+    with open(script, "w") as file:
+        file.write('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"\n'
+                   'exec unshare -m sh -c \'mount -t tmpfs none /dev/shm && exec "$@"\' sh "$@"\n')
+    os.chmod(script, 0o755)
+    done = subprocess.run([launcher, "-n", "2", script, program, "order"], capture_output=True, text=True, timeout=300, cwd=work,
+                          env={**os.environ, "LD_PRELOAD": library, "HOPCAST_MPI_COLLECTIVES": "all"})
+    check(done.returncode == 0 and "hopcast did 0 collectives" in done.stderr, f"a rank apart: {done.stderr[:1000]}")
+
+
+PARTS = [same_results, threads, device, order, a_rank_is_killed, tables, tuned, set_up_on_one_side]
 
 
 def main():

@@ -95,11 +95,29 @@ static bool in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted
     return true;
 }
 
+/* The table leaves the library what is as long as what it left it before. */
+static bool was_left(const struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    enum hop_collective_kind kind = hop_mpi_call_kind(call);
+    uintptr_t key[HOP_MPI_KEY];
+    hop_mpi_call_key(call, arguments, key);
+    return state->left[kind].call == (int)call + 1 && memcmp(key, state->left[kind].key, sizeof key) == 0;
+}
+
+static void leave(struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    enum hop_collective_kind kind = hop_mpi_call_kind(call);
+    if (state->orderly || !hop_mpi_call_has_key(here.job->mpi, call, arguments))
+        return;
+    hop_mpi_call_key(call, arguments, state->left[kind].key);
+    state->left[kind].call = (int)call + 1;
+}
+
 static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
 {
     struct hop_comm_state *state = hop_comm_state_of(&here.rules, hop_mpi_call_comm(call, arguments));
     struct hop_mpi_wanted wanted;
-    if (!state || (state->never && !state->orderly))
+    if (!state || (state->never && !state->orderly) || was_left(state, call, arguments))
         return false;
     bool scheduled = hop_mpi_call_read(here.job->mpi, state->ranks, call, arguments, &wanted);
     if (state->orderly && wanted.op && hop_is_of_an_order(here.job->mpi, &wanted))
@@ -107,6 +125,8 @@ static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *
     if (!scheduled || state->never)
         return false;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
+    if (!by)
+        leave(state, call, arguments);
     return by && hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
            hop_comm_team(&here.rules, state, wanted.comm) && hop_run_collective(here.job, state, &wanted, by, error);
 }

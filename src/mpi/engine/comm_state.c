@@ -12,8 +12,9 @@ enum { TEAMS_AFTER = 2 }; /* times that a shape is the library's before it is ou
 static struct {
     pthread_mutex_t lock;
     struct hop_comm_state *first;
+    struct hop_comm_state *last;   /* asked for */
+    struct hop_comm_state *unused; /* whose communicators are gone */
     bool ended;
-    unsigned freed; /* grows when a communicator goes, whose handle may come again */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- finding ---- */
@@ -31,9 +32,21 @@ static bool on_one_machine(const struct hop_comm_rules *rules, const struct hop_
     return r == ranks->size;
 }
 
-static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct hop_mpi_ranks *ranks)
+static struct hop_comm_state *take(void)
 {
-    struct hop_comm_state *state = calloc(1, sizeof *state);
+    (void)pthread_mutex_lock(&all.lock);
+    struct hop_comm_state *state = all.unused;
+    if (state)
+        all.unused = state->next;
+    (void)pthread_mutex_unlock(&all.lock);
+    if (state)
+        *state = (struct hop_comm_state){0};
+    return state ? state : calloc(1, sizeof *state);
+}
+
+static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct hop_mpi_ranks *ranks, uintptr_t comm)
+{
+    struct hop_comm_state *state = take();
     if (!state)
         return NULL;
     bool few = ranks->inter || ranks->size < 2;
@@ -48,28 +61,21 @@ static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct ho
         all.first->at = &state->next;
     all.first = state;
     (void)pthread_mutex_unlock(&all.lock);
+    __atomic_store_n(&state->comm, comm, __ATOMIC_RELEASE);
     return state;
 }
 
-/* The last one that this thread asked for is known without asking the MPI. */
-static _Thread_local struct {
-    uintptr_t comm;
-    unsigned freed;
-    struct hop_comm_state *state;
-} last;
-
 struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uintptr_t comm)
 {
-    unsigned freed = __atomic_load_n(&all.freed, __ATOMIC_ACQUIRE);
-    if (last.state && last.comm == comm && last.freed == freed)
-        return last.state;
+    struct hop_comm_state *last = __atomic_load_n(&all.last, __ATOMIC_ACQUIRE);
+    if (last && __atomic_load_n(&last->comm, __ATOMIC_ACQUIRE) == comm)
+        return last;
     struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
     if (ranks && !ranks->own_state)
-        ranks->own_state = make(rules, ranks);
-    last.comm = comm;
-    last.freed = freed;
-    last.state = ranks ? ranks->own_state : NULL;
-    return last.state;
+        ranks->own_state = make(rules, ranks, comm);
+    if (ranks)
+        __atomic_store_n(&all.last, ranks->own_state, __ATOMIC_RELEASE);
+    return ranks ? ranks->own_state : NULL;
 }
 
 /* ---- choosing ---- */
@@ -188,16 +194,19 @@ static void destroy(struct hop_comm_state *state)
     part(state);
     free(state->room[0]);
     free(state->room[1]);
-    free(state);
+    (void)pthread_mutex_lock(&all.lock);
+    state->next = all.unused;
+    all.unused = state;
+    (void)pthread_mutex_unlock(&all.lock);
 }
 
 void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
 {
     struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
     struct hop_comm_state *state = ranks ? ranks->own_state : NULL;
-    (void)__atomic_add_fetch(&all.freed, 1, __ATOMIC_ACQ_REL);
     if (!state)
         return;
+    __atomic_store_n(&state->comm, 0, __ATOMIC_RELEASE);
     ranks->own_state = NULL;
     if (state->team)
         (void)hop_team_finish(state->team, NULL); /* others may still be in the last collective */
@@ -212,9 +221,8 @@ void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
 /* Other ranks may be in its last collective: it stays until the end. */
 void hop_comm_dropped(void *state)
 {
-    (void)__atomic_add_fetch(&all.freed, 1, __ATOMIC_ACQ_REL);
     if (!all.ended)
-        ((struct hop_comm_state *)state)->never = true;
+        __atomic_store_n(&((struct hop_comm_state *)state)->comm, 0, __ATOMIC_RELEASE);
 }
 
 void hop_comm_end(void)
@@ -225,4 +233,10 @@ void hop_comm_end(void)
         all.first = state->next;
         destroy(state);
     }
+    while (all.unused) {
+        struct hop_comm_state *state = all.unused;
+        all.unused = state->next;
+        free(state);
+    }
+    all.last = NULL;
 }

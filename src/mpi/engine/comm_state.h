@@ -15,6 +15,7 @@
 enum { HOP_SEEN = 256 };
 
 struct hop_comm_state {
+    uintptr_t comm; /* 0: none now; a state's memory is never given back, so that this may be looked at */
     const struct hop_mpi_ranks *ranks;
     bool never;   /* all its collectives are the library's */
     bool settled; /* whether it has a team has been found out */
@@ -25,6 +26,10 @@ struct hop_comm_state {
         uint64_t bytes; /* 0: nothing was asked for yet */
         const char *by;
     } chosen[HOP_COLLECTIVE_COUNT]; /* what the table said last */
+    struct {
+        int call; /* plus one; 0: none */
+        uintptr_t key[HOP_MPI_KEY];
+    } left[HOP_COLLECTIVE_COUNT];   /* calls that were the library's by the table, the last of each kind */
     uint32_t seen[HOP_SEEN];        /* how often shapes were asked for, those of one place of it together */
     char *room[2];                  /* what is packed, or in another's place: in, out */
     size_t room_bytes[2];

@@ -33,8 +33,15 @@ struct hop_mpi_wanted {
 #define HOP_MPI_BYTES_MOST                                                                                             \
     (UINT64_C(1) << 30) /* of the longest buffer of any rank: what is packed has an int for its length */
 
-/* Calls that may be collectives of a schedule. */
+/* Calls that may be collectives of a schedule, and of which kind. */
 bool hop_mpi_call_is_collective(enum hop_mpi_call call);
+enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call);
+/* What makes it as long as it is: counts, types and the root, who goes by other ones. Two calls of the same, of
+ * predefined types, are as long. */
+enum { HOP_MPI_KEY = 5 };
+void hop_mpi_call_key(enum hop_mpi_call call, const uintptr_t *arguments, uintptr_t key[HOP_MPI_KEY]);
+/* Whether it is one to which that applies. */
+bool hop_mpi_call_has_key(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments);
 uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);
 /* false: it is for the library, on every rank of the communicator. Then wanted->op says whether it is a reduction. */
 bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
