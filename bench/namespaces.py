@@ -40,6 +40,7 @@ SETTINGS = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_no_metrics_sav
 # takes what comes: TCP acknowledges to a rank that seldom looks only when it looks.
 UNASKED = {**{f"btl_tcp_{name}": str(5 << 20) for name in ("eager_limit", "rndv_eager_limit", "max_send_size")},
            "btl_tcp_progress_thread": "1"}
+OWN_PLACES = ("/run", "/dev/shm")  # names of hosts, files of Open MPI and of ranks: they go, too
 PR_SET_PDEATHSIG = 1
 
 
@@ -79,7 +80,8 @@ def die_with_parent():
 def enter():
     """Goes on in namespaces of its own, as the child of a process that waits for it and has its exit status."""
     if os.environ.get(INSIDE):
-        command("mount", "-t", "tmpfs", "tmpfs", "/run")
+        for place in OWN_PLACES:
+            command("mount", "-t", "tmpfs", "tmpfs", place)
         command("hostname", "switches")
         return
     with subprocess.Popen([*unshared(), sys.executable, *sys.argv], env={**os.environ, INSIDE: "1"},
@@ -181,9 +183,9 @@ class Tree:
         """A command under mpirun, rank r on host placed[r], with settings of Open MPI's; what it printed."""
         with open(self.hostfile, "w", encoding="utf-8") as file:
             file.write("".join(f"h{host}\n" for host in placed))
-        settings = {"rmaps": "seq", "plm": "rsh", "plm_rsh_agent": self.agent, "routed": "direct", "pml": "ob1",
-                    "btl": "tcp,self", "btl_tcp_if_include": f"{NET}.0/24", "oob_tcp_if_include": f"{NET}.0/24",
-                    **settings}
+        settings = {"rmaps": "seq", "plm": "rsh", "plm_rsh_agent": self.agent, "orte_tmpdir_base": OWN_PLACES[0],
+                    "routed": "direct", "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": f"{NET}.0/24",
+                    "oob_tcp_if_include": f"{NET}.0/24", **settings}
         words = ["mpirun.openmpi", "-n", str(len(placed)), "--allow-run-as-root", "--oversubscribe", "--hostfile",
                  self.hostfile, *(word for name, value in settings.items() for word in ("--mca", name, value)), *words]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=timeout_s)
