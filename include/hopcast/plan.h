@@ -48,7 +48,8 @@ struct hop_plan_options {
     bool allow_unclean, no_waits; /* as for hop_order_search */
     uint64_t seed;
     /* States: as many for the best order where ranks are and for that on the best placement as hop_order_search takes with the
-     * same limit, and as many for all that comes after these; of a collective both of its default algorithm. The same result
+     * same limit, and as many for all that comes after these; of a collective both of its default algorithm. (A search may visit
+     * a thousand more, as it does not look at the limit at each.) The same result
      * each time, whatever the threads and ranks. 0: a few seconds' worth on up to 8 devices, minutes' on 64. */
     uint64_t max_nodes;
     double time_limit_s; /* 0: none */

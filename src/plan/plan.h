@@ -136,6 +136,8 @@ struct hop_plan_try {
 enum hop_status hop_plan_try(struct hop_plan_work *work, struct hop_plan_try *try);
 /* Several at once, each with one thread and a limit of states. */
 enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try *tries, uint32_t count);
+/* How many searches are to be begun at once, at most `most`: the fewer, the fewer states are left. */
+uint32_t hop_plan_at_once(const struct hop_plan_work *work, uint32_t most);
 /* The same with other work: run is called with each number below count, by some thread; `tells`: by the caller's. */
 void hop_plan_together(struct hop_plan_work *work, uint32_t count, void (*run)(void *context, uint32_t i, bool tells),
                        void *context);

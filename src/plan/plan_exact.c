@@ -91,8 +91,8 @@ static enum hop_status round_of(struct exact *e, bool waits, uint64_t nodes, boo
     enum hop_status status = HOP_OK;
     *open = false;
     for (uint32_t i = 0; i < e->count && status == HOP_OK && hop_plan_goes_on(e->work);) {
-        uint32_t count = 0;
-        for (; i < e->count && count < TOGETHER; i++) {
+        uint32_t count = 0, most = hop_plan_at_once(e->work, TOGETHER);
+        for (; i < e->count && count < most; i++) {
             if (is_open(e, &e->list[i], waits))
                 chosen[count++] = &e->list[i];
         }

@@ -153,9 +153,9 @@ static enum hop_status try_some(struct local *l, uint32_t *next, double *value_s
 {
     struct hop_plan_work *w = l->work;
     struct hop_plan_try tries[TOGETHER] = {0};
-    uint32_t count = 0, chosen[TOGETHER];
+    uint32_t count = 0, most = hop_plan_at_once(w, TOGETHER), chosen[TOGETHER];
     *found = HOP_NONE;
-    for (; *next < l->count && count < TOGETHER; (*next)++) {
+    for (; *next < l->count && count < most; (*next)++) {
         uint32_t *place = l->tried + (size_t)count * w->ranks;
         memcpy(place, l->place, w->ranks * sizeof *place);
         change(place, &l->list[*next]);
@@ -165,7 +165,7 @@ static enum hop_status try_some(struct local *l, uint32_t *next, double *value_s
         tries[count++] = (struct hop_plan_try){.place = place,
                                                .cut_s = *value_s,
                                                .no_waits = w->options.no_waits,
-                                               .max_nodes = limited(w, SHORT_NODES, TOGETHER)};
+                                               .max_nodes = limited(w, SHORT_NODES, most)};
     }
     enum hop_status status = count ? hop_plan_try_all(w, tries, count) : HOP_OK;
     for (uint32_t i = 0; i < count; i++) {
@@ -189,9 +189,9 @@ static enum hop_status look_at_sketches(struct local *l, uint64_t seed)
     double best_s = INFINITY;
     uint32_t count =
         hop_plan_sketch_search(l->sketch, l->place, (uint32_t)(steps < most ? steps : most), seed, l->tried, SKETCHED);
-    for (uint32_t first = 0; first < count && hop_plan_goes_on(w); first += TOGETHER) {
+    for (uint32_t first = 0, some; first < count && hop_plan_goes_on(w); first += some) {
         struct hop_plan_try tries[TOGETHER] = {0};
-        uint32_t some = count - first < TOGETHER ? count - first : TOGETHER;
+        some = hop_plan_at_once(w, count - first < TOGETHER ? count - first : TOGETHER);
         for (uint32_t i = 0; i < some; i++)
             tries[i] = (struct hop_plan_try){.place = l->tried + (size_t)(first + i) * ranks,
                                              .cut_s = INFINITY,

@@ -309,6 +309,8 @@ static enum hop_status add_rung(struct together *e, struct hop_diag *diag)
     ways->taken = true;
     ways->staged = e->best.staged;
     ways->packet_bytes = e->best.packet_bytes;
+    if (!e->best.staged) /* another placement or order alone */
+        made->result.direct_s = e->best.value_s;
     e->best.schedule = NULL;
     e->gain = NULL;
     return hop_plan_compare(e->f->topology, e->f->options, made->rungs, rung, diag);

@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "base/random.h"
 
-enum { WATCHED_WORK = 500000 /* states times operations */ };
+enum {
+    WATCHED_WORK = 500000 /* states times operations */,
+    STATES_LEAST = 1024 /* which a search visits, whatever its limit */
+};
 #define CLEAN (1 + 1e-9)
 
 /* ---- one ---- */
@@ -206,6 +209,11 @@ enum hop_status hop_plan_try_all(struct hop_plan_work *work, struct hop_plan_try
     for (uint32_t i = 0; i < count; i++)
         tries[i].threads = 1;
     return ask(&all, count);
+}
+
+uint32_t hop_plan_at_once(const struct hop_plan_work *work, uint32_t most)
+{
+    return work->left / STATES_LEAST < most ? (uint32_t)(work->left / STATES_LEAST) + 1 : most;
 }
 
 /* ---- the best ---- */

@@ -53,7 +53,7 @@ const char *hop_plan_words(const struct hop_plan_result *r, char *text, size_t s
     (void)hop_show_seconds(r->direct_s, seconds, sizeof seconds);
     if (r->ways.taken && r->ways.way == HOP_PLAN_STAGED)
         (void)snprintf(chosen, sizeof chosen, "in packets; in one piece %s, ", seconds);
-    else if (r->ways.taken)
+    else if (r->ways.taken && r->ways.staged)
         (void)snprintf(chosen, sizeof chosen, "%u of %u copies staged; with direct ones alone %s, ", r->ways.staged,
                        r->ways.copies, seconds);
     if (!isfinite(r->value_s))
