@@ -157,14 +157,12 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
 static const uint64_t SPECIAL = BIT(KIND_INIT) | BIT(KIND_FINALIZE) | BIT(KIND_SESSION) | BIT(KIND_SESSION_END) |
                                 BIT(KIND_SESSION_COMM) | BIT(KIND_ABORT) | BIT(KIND_PCONTROL) | BIT(KIND_COMM_FREE);
 
-static int through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a,
-                   const struct hop_mpi_caller *caller)
+__attribute__((noinline)) static int go_through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a,
+                                                const struct hop_mpi_caller *caller)
 {
     void *address = find_next(call, inner);
     if (depth > 0)
         return do_call(address, arity, a);
-    if (__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) && !(SPECIAL >> hop_mpi_rows[call].kind & 1))
-        return perform(call, address, arity, a);
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
     depth++;
@@ -179,6 +177,17 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
         after(&hop_mpi_rows[call], a);
     depth--;
     return error;
+}
+
+/* The short way is as short as can be. */
+static int through(enum hop_mpi_call call, bool inner, unsigned arity, const word *a,
+                   const struct hop_mpi_caller *caller)
+{
+    void *address = __atomic_load_n(&next[call][inner], __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) && address && depth == 0 &&
+        !(SPECIAL >> hop_mpi_rows[call].kind & 1))
+        return perform(call, address, arity, a);
+    return go_through(call, inner, arity, a, caller);
 }
 
 #define TAKES_0 void

@@ -113,12 +113,10 @@ static void leave(struct hop_comm_state *state, enum hop_mpi_call call, const ui
     state->left[kind].call = (int)call + 1;
 }
 
-static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+__attribute__((noinline)) static bool try_instead(struct hop_comm_state *state, enum hop_mpi_call call,
+                                                  const uintptr_t *arguments, int *error)
 {
-    struct hop_comm_state *state = hop_comm_state_of(&here.rules, hop_mpi_call_comm(call, arguments));
     struct hop_mpi_wanted wanted;
-    if (!state || (state->never && !state->orderly) || was_left(state, call, arguments))
-        return false;
     bool scheduled = hop_mpi_call_read(here.job->mpi, state->ranks, call, arguments, &wanted);
     if (state->orderly && wanted.op && hop_is_of_an_order(here.job->mpi, &wanted))
         return in_order(state, &wanted, scheduled, error);
@@ -129,6 +127,14 @@ static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *
         leave(state, call, arguments);
     return by && hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
            hop_comm_team(&here.rules, state, wanted.comm) && hop_run_collective(here.job, state, &wanted, by, error);
+}
+
+static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+{
+    struct hop_comm_state *state = hop_comm_state_of(&here.rules, hop_mpi_call_comm(call, arguments));
+    if (!state || (state->never && !state->orderly) || was_left(state, call, arguments))
+        return false;
+    return try_instead(state, call, arguments, error);
 }
 
 bool hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)

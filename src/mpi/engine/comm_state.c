@@ -65,17 +65,22 @@ static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct ho
     return state;
 }
 
-struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uintptr_t comm)
+__attribute__((noinline)) static struct hop_comm_state *find(const struct hop_comm_rules *rules, uintptr_t comm)
 {
-    struct hop_comm_state *last = __atomic_load_n(&all.last, __ATOMIC_ACQUIRE);
-    if (last && __atomic_load_n(&last->comm, __ATOMIC_ACQUIRE) == comm)
-        return last;
     struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
     if (ranks && !ranks->own_state)
         ranks->own_state = make(rules, ranks, comm);
     if (ranks)
         __atomic_store_n(&all.last, ranks->own_state, __ATOMIC_RELEASE);
     return ranks ? ranks->own_state : NULL;
+}
+
+struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uintptr_t comm)
+{
+    struct hop_comm_state *last = __atomic_load_n(&all.last, __ATOMIC_ACQUIRE);
+    if (last && __atomic_load_n(&last->comm, __ATOMIC_ACQUIRE) == comm)
+        return last;
+    return find(rules, comm);
 }
 
 /* ---- choosing ---- */

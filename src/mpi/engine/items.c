@@ -10,7 +10,7 @@
 void hop_collective_die(const struct hop_mpi_job *job, const char *what)
 {
     (void)fprintf(stderr, "libhopcast_mpi.so: rank %d: %s; the job ends\n", job->rank, what);
-    job->give_up("a collective of hopcast's failed");
+    job->give_up("a failed collective of hopcast's");
     _exit(1);
 }
 

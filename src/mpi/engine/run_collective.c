@@ -14,7 +14,7 @@ static _Noreturn void end(const struct hop_mpi_job *job, const struct hop_comm_s
                    state->ranks->size, diag->what);
     if (lost < 0 || state->ranks->own == (lost == 0))
         hop_collective_die(job, what);
-    job->give_up("a collective of hopcast's failed");
+    job->give_up("a failed collective of hopcast's");
     _exit(1);
 }
 
