@@ -225,7 +225,7 @@ static void all_shapes_exchange_all_bytes(void **state)
     static const uint32_t shapes[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {2, 2, 1}, {2, 2, 2}, {4, 2, 1}};
     (void)state;
     for (size_t s = 0; s < HOP_COUNT(shapes); s++) {
-        struct job job = {.shape = {shapes[s][0], shapes[s][1], shapes[s][2]}, .count = REPEATED(60, 30), .most = ZONE};
+        struct job job = {.shape = {shapes[s][0], shapes[s][1], shapes[s][2]}, .count = REPEATED(40, 20), .most = ZONE};
         job.rings = s % 2 ? HOP_RING_BUBBLE : HOP_RING_DATELINE;
         job.mappings = 8;
         try_exchange(job, s % 2 == 0);
@@ -233,26 +233,35 @@ static void all_shapes_exchange_all_bytes(void **state)
 }
 
 /* As much traffic as there can be, through the smallest buffers. */
+static void saturate(uint32_t x, uint32_t y, uint32_t z, uint32_t shift)
+{
+    for (int bubble = 0; bubble < 2; bubble++) {
+        const struct job job = {.shape = {x, y, z},
+                                .rings = bubble ? HOP_RING_BUBBLE : HOP_RING_DATELINE,
+                                .link_packets = bubble ? 2 : 1,
+                                .tx_bytes = HOP_APENET_PACKET_BYTES,
+                                .puts = 4,
+                                .mappings = 2,
+                                .count = soaked(3 * x * y * z, REPEATED(30, 12)),
+                                .most = ZONE,
+                                .shift = shift};
+        try_exchange(job, true);
+    }
+}
+
 static void nothing_blocks_at_minimal_buffers(void **state)
 {
-    static const struct {
-        uint32_t shape[3], shift;
-    } cases[] = {{{5, 1, 1}, 2}, {{8, 1, 1}, 3}, {{8, 1, 1}, 4}, {{4, 2, 1}, 0},
-                 {{3, 3, 1}, 1}, {{2, 2, 2}, 1}, {{4, 2, 1}, 2}};
     (void)state;
-    for (size_t c = 0; c < HOP_COUNT(cases); c++) {
-        for (int bubble = 0; bubble < 2; bubble++) {
-            const struct job job = {.shape = {cases[c].shape[0], cases[c].shape[1], cases[c].shape[2]},
-                                    .rings = bubble ? HOP_RING_BUBBLE : HOP_RING_DATELINE,
-                                    .link_packets = bubble ? 2 : 1,
-                                    .tx_bytes = HOP_APENET_PACKET_BYTES,
-                                    .puts = 4,
-                                    .mappings = 2,
-                                    .count = REPEATED(30, 12),
-                                    .most = ZONE,
-                                    .shift = cases[c].shift};
-            try_exchange(job, true);
-        }
+    saturate(5, 1, 1, 2);
+    saturate(8, 1, 1, 4);
+    saturate(4, 2, 1, 0);
+    saturate(3, 3, 1, 1);
+    saturate(2, 2, 2, 1);
+    for (uint32_t shape = 0; shape < soaked(64, 0); shape++)
+        saturate(1 + shape % 4, 1 + shape / 4 % 4, 1 + shape / 16, shape % 3);
+    for (uint32_t ring = 5; ring <= soaked(8, 0); ring++) {
+        for (uint32_t shift = 1; shift < ring; shift++)
+            saturate(ring, 2, 1, shift);
     }
 }
 
