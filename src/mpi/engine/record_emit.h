@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What writes the schedule of a record, call by call (record_schedule.c), collectives apart (record_collectives.c). */
+/* What writes the schedule of a record, call by call (record_schedule.c), collectives apart (record_collectives.c), both by
+ * record_emit.c. */
 #ifndef HOP_MPI_RECORD_EMIT_H
 #define HOP_MPI_RECORD_EMIT_H
 
@@ -69,6 +70,11 @@ void hop_emit_copy_to(struct hop_emitter *e, struct hop_op_list *list, const str
 uint32_t hop_emit_message(struct hop_emitter *e, enum hop_op_kind kind, uint32_t peer, uint64_t bytes, uint32_t tag,
                           const struct hop_op_list *after);
 uint32_t hop_emit_join(struct hop_emitter *e, const struct hop_op_list *after);
+/* Any other, under that name and the call's, and where a rank's ends are. */
+uint32_t hop_emit_op(struct hop_emitter *e, struct hop_op *op, const char *name, const struct hop_op_list *after);
+struct hop_place hop_emit_place(const struct hop_emitter *e, uint32_t rank);
+/* The schedule's tags, which number_tags chooses. */
+void hop_emit_number_tags(struct hop_emitter *e);
 uint32_t hop_emit_tag(const struct hop_emitter *e, uint64_t where, uint32_t tag);
 
 /* The rank's part in a collective, behind `together`, which becomes what ends it; nothing, where nothing of it is the rank's. */

@@ -17,61 +17,15 @@
 
 enum { FRONT_MOST = 2 };
 
-/* ---- lists ---- */
-
-void hop_emit_add_to(struct hop_emitter *e, struct hop_op_list *list, uint32_t op)
-{
-    if (op == HOP_NONE || e->failed)
-        return;
-    if (HOP_GROW(&e->arena, list->ops, list->count + 1))
-        list->ops[list->count++] = op;
-    else
-        e->failed = true;
-}
-
-void hop_emit_copy_to(struct hop_emitter *e, struct hop_op_list *list, const struct hop_op_list *from)
-{
-    list->count = 0;
-    for (uint32_t i = 0; i < from->count; i++)
-        hop_emit_add_to(e, list, from->ops[i]);
-}
-
 /* ---- operations ---- */
-
-static uint32_t add(struct hop_emitter *e, struct hop_op *op, const char *name, const struct hop_op_list *after)
-{
-    char text[96];
-    if (e->named)
-        (void)snprintf(text, sizeof text, "r%" PRIu32 ".%" PRIu32 ".%s.%" PRIu32, e->rank, e->call, name, e->named);
-    else
-        (void)snprintf(text, sizeof text, "r%" PRIu32 ".%" PRIu32 ".%s", e->rank, e->call, name);
-    op->name = text;
-    op->after = after->ops;
-    op->after_count = after->count;
-    return hop_schedule_add(e->schedule, op);
-}
-
-static struct hop_place place(struct hop_emitter *e, uint32_t rank)
-{
-    return (struct hop_place){.device = e->devices[rank], .rank = (int32_t)rank};
-}
 
 static uint32_t add_work(struct hop_emitter *e, const char *name, uint64_t ns, const struct hop_thread_front *t)
 {
     struct hop_op op = hop_op_default(HOP_OP_WORK);
-    op.from = op.to = place(e, e->rank);
+    op.from = op.to = hop_emit_place(e, e->rank);
     op.duration_s = (double)ns / 1e9;
     op.cpu = (uint16_t)(t - e->threads);
-    return add(e, &op, name, &t->front);
-}
-
-uint32_t hop_emit_join(struct hop_emitter *e, const struct hop_op_list *after)
-{
-    struct hop_op op = hop_op_default(HOP_OP_WORK);
-    op.from = op.to = place(e, e->rank);
-    uint32_t index = add(e, &op, e->name, after);
-    e->named++;
-    return index;
+    return hop_emit_op(e, &op, name, &t->front);
 }
 
 /* What comes next waits for few. */
@@ -82,74 +36,10 @@ static void join(struct hop_emitter *e, struct hop_thread_front *t)
     hop_emit_add_to(e, &t->front, op);
 }
 
-uint32_t hop_emit_message(struct hop_emitter *e, enum hop_op_kind kind, uint32_t peer, uint64_t bytes, uint32_t tag,
-                          const struct hop_op_list *after)
-{
-    struct hop_op op = hop_op_default(kind);
-    bool sends = kind == HOP_OP_SEND;
-    op.from = place(e, sends ? e->rank : peer);
-    op.to = place(e, sends ? peer : e->rank);
-    op.bytes = bytes;
-    op.tag = tag;
-    op.eager = sends && e->eager;
-    e->messages += sends;
-    e->bytes += sends ? bytes : 0;
-    uint32_t index = add(e, &op, e->name, after);
-    e->named++;
-    return index;
-}
-
-/* ---- tags ---- */
-
-static int by_tag(const void *a, const void *b)
-{
-    const struct hop_tag_pair *x = a, *y = b;
-    int order = HOP_ORDER(x->tag, y->tag);
-    return order ? order : HOP_ORDER(x->where, y->where);
-}
-
 static bool is_used(const struct hop_emitter *e, uint32_t item)
 {
     uint32_t partner = e->record->partner[item];
     return partner != HOP_NONE && !hop_record_paused(e->record, item) && !hop_record_paused(e->record, partner);
-}
-
-/* A tag is its own number, where no other communicator has it, too; those of the others and of collectives follow. */
-static void number_tags(struct hop_emitter *e)
-{
-    uint32_t count = 0, kept = 0, items = e->record->first[e->record->ranks];
-    for (uint32_t i = 0; i < items; i++) {
-        const struct hop_item *item = &e->record->items[i];
-        bool message = item->kind == ITEM_SEND, together = item->kind == ITEM_TOGETHER;
-        if ((!message && !together) || e->record->partner[i] == HOP_NONE)
-            continue;
-        if (!HOP_GROW(&e->arena, e->tags, count + 2)) {
-            e->failed = true;
-            return;
-        }
-        e->tags[count++] = (struct hop_tag_pair){item->where, together ? UINT32_MAX : item->tag, 0};
-        if (item->flags & ITEM_ANSWERED)
-            e->tags[count++] = (struct hop_tag_pair){~item->where, UINT32_MAX, 0};
-    }
-    if (count)
-        qsort(e->tags, count, sizeof *e->tags, by_tag);
-    for (uint32_t i = 0; i < count; i++) {
-        if (kept == 0 || by_tag(&e->tags[kept - 1], &e->tags[i]) != 0)
-            e->tags[kept++] = e->tags[i];
-    }
-    for (uint32_t i = 0; i < kept; i++)
-        e->next_tag = e->tags[i].tag < UINT32_MAX ? e->tags[i].tag + 1 : e->next_tag;
-    for (uint32_t i = 0; i < kept; i++) {
-        bool own = e->tags[i].tag < UINT32_MAX && (i == 0 || e->tags[i - 1].tag != e->tags[i].tag);
-        e->tags[i].number = own ? e->tags[i].tag : e->next_tag++;
-    }
-    e->tag_count = kept;
-}
-
-uint32_t hop_emit_tag(const struct hop_emitter *e, uint64_t where, uint32_t tag)
-{
-    const struct hop_tag_pair key = {where, tag, 0}, *found = bsearch(&key, e->tags, e->tag_count, sizeof key, by_tag);
-    return found ? found->number : 0;
 }
 
 /* ---- collectives ---- */
@@ -187,11 +77,11 @@ static void add_one_sided(struct hop_emitter *e, uint32_t item, struct hop_threa
     struct hop_op op = hop_op_default(HOP_OP_COPY);
     if (about->peer < 0 || about->peer == (int32_t)e->rank || hop_record_paused(e->record, item))
         return;
-    op.from = place(e, about->kind == ITEM_PUT ? e->rank : (uint32_t)about->peer);
-    op.to = place(e, about->kind == ITEM_PUT ? (uint32_t)about->peer : e->rank);
+    op.from = hop_emit_place(e, about->kind == ITEM_PUT ? e->rank : (uint32_t)about->peer);
+    op.to = hop_emit_place(e, about->kind == ITEM_PUT ? (uint32_t)about->peer : e->rank);
     op.by = about->kind == ITEM_PUT ? -1 : (int32_t)e->rank;
     op.bytes = about->size;
-    e->op_of[item] = add(e, &op, e->name, &t->front);
+    e->op_of[item] = hop_emit_op(e, &op, e->name, &t->front);
     e->named++;
     e->messages++;
     e->bytes += about->size;
@@ -396,7 +286,7 @@ static enum hop_status make(struct hop_emitter *e, struct hop_schedule **schedul
     if (!e->failed) {
         hop_schedule_set_queue_ready(e->schedule, true);
         find_left_out(e);
-        number_tags(e);
+        hop_emit_number_tags(e);
     }
     for (uint32_t r = 0; r < e->record->ranks && !e->failed; r++) {
         add_rank(e, r);
