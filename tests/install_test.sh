@@ -85,6 +85,11 @@ check "the search for images builds" env -C "$work/search" PATH="$prefix/bin:$PA
 check "it finds what a serial program finds" env HOPCAST_SHMEM_PROFILES="$work" LD_LIBRARY_PATH="$library" \
     "$prefix/bin/hopcast-shmemrun" -n 2 --heap 16M "$work/search/cbir" --images 50 --latency 1e-5
 
+cp -r "$source/examples/torus" "$work/torus"
+check "the programs over cards and over OpenSHMEM build" env -C "$work/torus" PATH="$prefix/bin:$PATH" make
+check "a spin glass is what one rank makes of it" env LD_LIBRARY_PATH="$library" \
+    "$prefix/bin/hopcast" launch -n 2 "$work/torus/spin_apenet" --side 8 --steps 2 --check
+
 # ---- a library for another MPI, of what is installed (docs/processes.md) ----
 
 if command -v mpicc >/dev/null; then

@@ -48,8 +48,8 @@ const struct tool_command tool_launch = {
     .summary = "start an OpenSHMEM program's PEs on this machine",
     .usage = "-n N [OPTION ...] PROGRAM [ARGUMENT ...]",
     .about = "Each of the N processes is a rank of one session, which it joins by what HOPCAST_SESSION and HOPCAST_RANK\n"
-             "say; libhopcast_shmem does so in shmem_init. When one of them dies, the others end with a message that\n"
-             "names it. The exit status is the highest of theirs. hopcast-shmemrun is the same.\n",
+             "say: libhopcast_shmem in shmem_init, other programs by hop_team_start. When one of them dies, the others\n"
+             "end with a message that names it. The exit status is the highest of theirs. hopcast-shmemrun is the same.\n",
     .notes = "example: hopcast-shmemcc hello.c -o hello && hopcast launch -n 4 ./hello\n",
     .options = table,
     .starts_program = true,
