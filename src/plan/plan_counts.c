@@ -6,6 +6,7 @@
 #include "plan/plan_blocks.h"
 
 enum { RANKS_MOST = 128, FRONT_MOST = 17, NEEDS_MOST = 12 };
+#define WORK_MOST 1e9 /* numbers of tables that are looked at, for all needs */
 
 /* Rank after rank, by number: which of those that have to do with later ones (the front) are on a node, and how many of all. */
 struct front {
@@ -161,11 +162,12 @@ void hop_plan_counts(struct hop_plan_nodes *b, double *least_s)
         room = b->nodes[k].room > room ? b->nodes[k].room : room;
     bool fine = by_count && room <= RANKS_MOST && slots <= FRONT_MOST;
     size_t all = fine ? (room + (size_t)1) << slots : 1;
-    double *tables = malloc(2 * all * sizeof *tables);
+    double most_needs = hop_min(NEEDS_MOST, WORK_MOST / ((double)all * b->work->ranks));
+    double *tables = fine && most_needs >= 1 ? malloc(2 * all * sizeof *tables) : NULL;
     fine = fine && tables;
     for (uint32_t k = 0; k < b->node_count && fine; k++) {
         const struct hop_plan_needs *whole = &b->nodes[k].whole;
-        for (uint32_t i = 0; b->nodes[k].like == k && i < whole->count && fine && tried++ < NEEDS_MOST; i++) {
+        for (uint32_t i = 0; b->nodes[k].like == k && i < whole->count && fine && tried++ < (uint32_t)most_needs; i++) {
             struct front f = {b, &whole->list[i], {0}, tables, tables + all, b->nodes[k].room, slots};
             memset(f.slot, 0xff, sizeof f.slot); /* HOP_NONE */
             fine = least_by_count(&f, by_count[k]);
