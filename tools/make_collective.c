@@ -31,6 +31,8 @@ struct hop_schedule *make_collective(struct request *r)
     struct hop_schedule *schedule;
     (void)tool_collective(r->pattern->name, strlen(r->pattern->name), &options.kind);
     options.bytes = r->bytes;
+    if (r->topology)
+        hop_collective_grid(r->topology, &r->ranks, options.grid);
     (void)tool_choose_algorithm(&options, r->ranks.count);
     tool_try(hop_make_collective(&r->ranks, &options, &schedule, &tool_diag));
     return schedule;

@@ -16,7 +16,7 @@ static void list_machines(void)
            "fat-tree:leaves=L,spines=S,hosts=H      two levels, H hosts a leaf; also up=N or oversubscription=F\n"
            "fat-tree:radix=R,levels=2 or 3          of switches of R ports, half of them upwards\n"
            "dragonfly:groups=G,routers=A,hosts=P    P hosts a router, one link between two groups; also global=H\n"
-           "torus:XxYxZ                             a host at every position; also twist=K\n"
+           "torus:XxYxZ                             a host at every position; also twist=K, host=RATE\n"
            "apenet:XxYxZ                            a torus of APEnet+ cards: version=1|2|3, window=SIZE, "
            "gpu=fermi|kepler,\n"
            "                                        access=p2p|bar1, read=RATE, buffers=N, test=flush|loopback\n");

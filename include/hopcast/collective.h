@@ -29,12 +29,13 @@ enum hop_collective_kind {
 
 #define HOP_ALGORITHM_LIST(X)                                                                                          \
     X(HOP_ALGORITHM_DEFAULT, "default")                                                                                \
-    X(HOP_ALGORITHM_RING, "ring") X(HOP_ALGORITHM_DOUBLING, "doubling") X(HOP_ALGORITHM_DIRECT, "direct")              \
-        X(HOP_ALGORITHM_BINOMIAL, "binomial") X(HOP_ALGORITHM_CHAIN, "chain")                                          \
-            X(HOP_ALGORITHM_DISSEMINATION, "dissemination") X(HOP_ALGORITHM_RABENSEIFNER, "rabenseifner")              \
-                X(HOP_ALGORITHM_BRUCK, "bruck") X(HOP_ALGORITHM_PAIRWISE, "pairwise")                                  \
-                    X(HOP_ALGORITHM_ONE_SHOT, "one-shot") X(HOP_ALGORITHM_TWO_SHOT, "two-shot")                        \
-                        X(HOP_ALGORITHM_GSB, "gsb") X(HOP_ALGORITHM_BTB, "btb")
+    X(HOP_ALGORITHM_RING, "ring")                                                                                      \
+    X(HOP_ALGORITHM_DOUBLING, "doubling") X(HOP_ALGORITHM_DIRECT, "direct") X(HOP_ALGORITHM_BINOMIAL, "binomial")      \
+        X(HOP_ALGORITHM_CHAIN, "chain") X(HOP_ALGORITHM_DISSEMINATION, "dissemination")                                \
+            X(HOP_ALGORITHM_RABENSEIFNER, "rabenseifner") X(HOP_ALGORITHM_BRUCK, "bruck")                              \
+                X(HOP_ALGORITHM_PAIRWISE, "pairwise") X(HOP_ALGORITHM_ONE_SHOT, "one-shot")                            \
+                    X(HOP_ALGORITHM_TWO_SHOT, "two-shot") X(HOP_ALGORITHM_GSB, "gsb") X(HOP_ALGORITHM_BTB, "btb")      \
+                        X(HOP_ALGORITHM_BUCKET, "bucket")
 enum hop_algorithm {
 #define HOP_ALGORITHM_ENUM(code, name) code,
     HOP_ALGORITHM_LIST(HOP_ALGORITHM_ENUM)
@@ -57,6 +58,7 @@ HOP_API enum hop_algorithm hop_collective_default(enum hop_collective_kind kind)
  * count / n elements and one more if p < count mod n. 0 bytes: a schedule that moves nothing. The order of a
  * reduction's inputs depends on the algorithm and the number of ranks alone (of a hierarchy also on who sits together),
  * so results repeat bit by bit, and all ranks of an allreduce get the same ones. */
+enum { HOP_COLLECTIVE_GRID = 3 };
 struct hop_collective_options {
     size_t size; /* see hop_version */
     enum hop_collective_kind kind;
@@ -76,7 +78,13 @@ struct hop_collective_options {
      * up to HOP_RINGS, and a row of all ranks for each; 0: one, ranks ascending. */
     uint32_t rings;
     const uint32_t *orders;
+    /* Ranks along x (the fastest), y and z of a torus, by which bucket goes; the product is their number. {0}: as equal as they can
+     * be. */
+    uint32_t grid[HOP_COLLECTIVE_GRID];
 };
+/* The grid of ranks that are on the positions of a torus in order, as its links tell (hop_link.dimension); {0}: they are not. */
+HOP_API void hop_collective_grid(const struct hop_topology *topology, const struct hop_ranks *ranks,
+                                 uint32_t grid[HOP_COLLECTIVE_GRID]);
 #define HOP_RINGS 16
 HOP_API enum hop_status hop_make_collective(const struct hop_ranks *ranks, const struct hop_collective_options *options,
                                             struct hop_schedule **schedule, struct hop_diag *diag);

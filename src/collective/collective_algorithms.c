@@ -6,8 +6,9 @@
 
 #define ALGORITHMS(X)                                                                                                  \
     X(ring)                                                                                                            \
-    X(doubling) X(rabenseifner) X(chain) X(direct) X(binomial) X(bruck) X(pairwise) X(one_shot) X(two_shot) X(gsb)     \
-        X(btb) X(dissemination)
+    X(doubling)                                                                                                        \
+    X(rabenseifner) X(chain) X(direct) X(binomial) X(bruck) X(pairwise) X(one_shot) X(two_shot) X(gsb) X(btb)          \
+        X(bucket) X(dissemination)
 #define DECLARE(name) extern const struct hop_algorithm_about hop_algorithm_##name;
 ALGORITHMS(DECLARE)
 

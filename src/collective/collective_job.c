@@ -76,7 +76,7 @@ void hop_job_copy(struct hop_job *job, struct hop_style style, uint32_t from, st
     copy.from = hop_job_at(job, from, source, offset);
     copy.to = hop_job_at(job, to, target, offset);
     copy.count = count;
-    copy.offset = offset;
+    copy.offset = job->start + offset;
     hop_moves_copy(job->moves, &copy);
 }
 

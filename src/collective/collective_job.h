@@ -29,6 +29,7 @@ struct hop_job {
     const struct hop_spot *in, *out; /* of each member */
     uint32_t root;                   /* a member */
     uint64_t total;                  /* elements of the vector */
+    uint64_t start;                  /* of the vector of all, whose part it is */
     uint32_t parts;                  /* it is cut into */
     const uint32_t *owned_first,
         *owned;       /* member i owns parts owned[owned_first[i] .. owned_first[i + 1]), ascending; NULL: part i */
@@ -36,6 +37,7 @@ struct hop_job {
     const struct hop_job *rings; /* parts of the vector, each with its own order of members; */
     uint32_t ring_count;         /* 0: it is whole */
     const char *level;           /* of such a part, for hop_moves */
+    const uint32_t *grid;        /* of a torus: members along each of HOP_COLLECTIVE_GRID dimensions; NULL: not said */
 };
 
 typedef void hop_algorithm_maker(struct hop_job *job);
@@ -92,6 +94,11 @@ bool hop_job_begin(struct hop_job *job, struct hop_moves *moves, enum hop_collec
 
 /* Cuts it into rings, each with its row of ranks in `orders`. (collective_ring.c) */
 void hop_job_cut_rings(struct hop_job *job, uint32_t rings, const uint32_t *orders);
+
+/* Round k, from 0 to n - 2, of a ring's reduce-scatter and of its allgather: everyone sends to the next what it summed, or got, in the
+ * last. Sums of what a member owns end in `results`; everyone begins with what it owns, at `own`. (collective_ring.c) */
+void hop_ring_scatter_round(struct hop_job *job, const struct hop_spot *results, uint32_t k);
+void hop_ring_gather_round(struct hop_job *job, const struct hop_spot *own, uint32_t k);
 
 /* ---- algorithms ---- */
 

@@ -7,7 +7,7 @@
 
 /* What the member that owns part p adds last; the part sets out from the member behind it. Sums stay where they arrive,
  * at their places in a scratch vector, the last ones in `results`. */
-static void scatter_round(struct hop_job *job, const struct hop_spot *results, uint32_t k)
+void hop_ring_scatter_round(struct hop_job *job, const struct hop_spot *results, uint32_t k)
 {
     uint32_t n = job->n;
     struct hop_spot slot = {hop_moves_scratch(job->moves, "slot"), 0};
@@ -29,7 +29,7 @@ static void scatter_round(struct hop_job *job, const struct hop_spot *results, u
 }
 
 /* Everyone begins with what it owns, at `own`. */
-static void gather_round(struct hop_job *job, const struct hop_spot *own, uint32_t k)
+void hop_ring_gather_round(struct hop_job *job, const struct hop_spot *own, uint32_t k)
 {
     uint32_t n = job->n;
     for (uint32_t r = 0; r < n; r++) {
@@ -49,9 +49,9 @@ static void ring_allreduce(struct hop_job *job)
             struct hop_job ring = job->ring_count ? job->rings[i] : *job;
             job->moves->level = job->ring_count ? ring.level : level;
             if (k + 1 < job->n)
-                scatter_round(&ring, ring.out, k);
+                hop_ring_scatter_round(&ring, ring.out, k);
             else
-                gather_round(&ring, ring.out, k + 1 - job->n);
+                hop_ring_gather_round(&ring, ring.out, k + 1 - job->n);
         }
     }
     job->moves->level = level;
@@ -60,13 +60,13 @@ static void ring_allreduce(struct hop_job *job)
 static void ring_reduce_scatter(struct hop_job *job)
 {
     for (uint32_t k = 0; k + 1 < job->n && hop_moves_ok(job->moves); k++)
-        scatter_round(job, job->out, k);
+        hop_ring_scatter_round(job, job->out, k);
 }
 
 static void ring_allgather(struct hop_job *job)
 {
     for (uint32_t k = 0; k + 1 < job->n && hop_moves_ok(job->moves); k++)
-        gather_round(job, job->in, k);
+        hop_ring_gather_round(job, job->in, k);
 }
 
 void hop_job_cut_rings(struct hop_job *job, uint32_t rings, const uint32_t *orders)

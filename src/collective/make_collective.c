@@ -198,6 +198,46 @@ static enum hop_status check_rings(const struct hop_ranks *ranks, const struct h
     return moves->failure.status;
 }
 
+static enum hop_status check_grid(const struct hop_ranks *ranks, const struct hop_collective_options *options,
+                                  struct hop_diag *diag)
+{
+    const uint32_t *grid = options->grid;
+    if ((!grid[0] && !grid[1] && !grid[2]) || (uint64_t)grid[0] * grid[1] * grid[2] == ranks->count)
+        return HOP_OK;
+    return hop_fail(diag, HOP_ERR_INVALID, "a grid of %u x %u x %u is not one of %u ranks\na product of %u", grid[0],
+                    grid[1], grid[2], ranks->count, ranks->count);
+}
+
+void hop_collective_grid(const struct hop_topology *topology, const struct hop_ranks *ranks,
+                         uint32_t grid[HOP_COLLECTIVE_GRID])
+{
+    uint32_t routers = 0, links[HOP_COLLECTIVE_GRID] = {0}, rings[HOP_COLLECTIVE_GRID] = {0}, last = HOP_NONE;
+    memset(grid, 0, HOP_COLLECTIVE_GRID * sizeof *grid);
+    for (uint32_t l = 0; l < hop_topology_link_count(topology); l++) {
+        const struct hop_link *link = hop_topology_link(topology, l);
+        if (link->dimension == 0 || link->dimension > HOP_COLLECTIVE_GRID)
+            continue;
+        links[link->dimension - 1]++;
+        rings[link->dimension - 1] += link->dateline;
+    }
+    for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
+        routers += hop_topology_node(topology, n)->kind == HOP_NODE_FABRIC;
+    for (uint32_t r = 0; r < ranks->count; r++) {
+        uint32_t node = hop_topology_find(topology, ranks->devices[r]);
+        if (node == HOP_NONE || (last != HOP_NONE && node <= last) || routers != ranks->count)
+            return;
+        last = node;
+    }
+    uint64_t product = 1;
+    uint32_t found[HOP_COLLECTIVE_GRID];
+    for (uint32_t d = 0; d < HOP_COLLECTIVE_GRID; d++) {
+        found[d] = rings[d] ? links[d] / rings[d] : links[d] ? 2 : 1;
+        product *= found[d];
+    }
+    if (product == ranks->count)
+        memcpy(grid, found, sizeof found);
+}
+
 /* Every level's algorithm makes what happens there; segments only where all of them go segment by segment. */
 static enum hop_status check_levels(const struct hop_collective_options *options, const struct hop_levels *levels,
                                     struct hop_diag *diag)
@@ -268,6 +308,7 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
     } else if (levels->count == 1) {
         if (options->rings)
             hop_job_cut_rings(&job, options->rings, options->orders);
+        job.grid = options->grid[0] ? options->grid : NULL;
         hop_collective_maker(kind, levels->algorithm[0])(&job);
     } else if (barrier) {
         hop_job_flags(&job, &flags);
@@ -310,6 +351,7 @@ static enum hop_status find_levels(const struct hop_ranks *ranks, const struct h
     levels->group[0] = moves->device;
     levels->group[1] = nodes;
     HOP_CHECK(check_rings(ranks, options, levels, moves, diag));
+    HOP_CHECK(check_grid(ranks, options, diag));
     return check_levels(options, levels, diag);
 }
 

@@ -85,9 +85,11 @@ static void build_routers(struct hop_fabric_maker *maker, const struct hop_torus
 static void build_links(struct hop_fabric_maker *maker, const struct hop_torus *t, uint32_t first_host,
                         uint32_t first_router)
 {
-    struct hop_link ring = maker->link;
+    struct hop_link ring = maker->link, host = maker->link;
+    if (maker->generator == &hop_generator_torus && hop_maker_given(maker, "host"))
+        host.capacity_Bps[0] = host.capacity_Bps[1] = hop_maker_value(maker, "host", 0);
     for (uint32_t p = 0; p < t->positions; p++)
-        hop_maker_join(maker, first_host + p, first_router + p, &maker->link);
+        hop_maker_join(maker, first_host + p, first_router + p, &host);
     for (uint32_t p = 0; p < t->positions; p++) {
         for (uint32_t d = 0; d < t->dimensions; d++) {
             uint32_t next = next_of(t, p, d), *link = &t->upwards[p * HOP_TORUS_DIMENSIONS + d];
@@ -205,9 +207,10 @@ static void build_torus(struct hop_fabric_maker *maker)
 
 const struct hop_generator hop_generator_torus = {
     .name = "torus",
-    .example = "torus:XxYxZ, such as torus:4x4x4 or torus:4x8,twist=4",
+    .example = "torus:XxYxZ, such as torus:4x4x4 or torus:4x8,twist=4,host=75GB/s",
     .has_shape = true,
     .kind = HOP_LINK_TORUS,
-    .options = {{.name = "twist", .type = HOP_MAKER_WHOLE, .low = 0, .high = EXTENT_LIMIT - 1}},
+    .options = {{.name = "twist", .type = HOP_MAKER_WHOLE, .low = 0, .high = EXTENT_LIMIT - 1},
+                {.name = "host", .type = HOP_MAKER_RATE}},
     .build = build_torus,
 };

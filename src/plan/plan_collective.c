@@ -83,6 +83,7 @@ static enum hop_status make(const struct chooser *c, const char *const *devices,
     options.algorithm = algorithm;
     options.segment_bytes = segment_bytes;
     options.nodes = c->nodes;
+    hop_collective_grid(c->topology, &ranks, options.grid);
     HOP_CHECK(hop_make_collective_by(&ranks, &options, by, schedule, diag));
     enum hop_status status = hop_plan_stage(&c->options, *schedule, &staged, diag);
     if (status != HOP_OK || staged) {

@@ -408,6 +408,8 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
     struct tuning t = {.network = network, .ranks = ranks, .collective = *collective, .options = options, .diag = diag};
     if ((unsigned)collective->kind >= HOP_COLLECTIVE_COUNT || (unsigned)collective->type >= HOP_TYPE_COUNT)
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind or type");
+    if (network && !t.collective.grid[0])
+        hop_collective_grid(hop_network_topology(network), ranks, t.collective.grid);
     enum hop_status status = check(&t);
     if (status != HOP_OK)
         return status;

@@ -96,12 +96,16 @@ enum hop_status hop_tune_list_algorithms(const struct hop_ranks *ranks, const st
     enum hop_collective_kind kind = collective->kind;
     const char *name, *summary;
     bool inner;
-    for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &inner); i++)
-        add_name(names, name);
+    for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &inner); i++) {
+        if (strcmp(name, hop_algorithm_name(HOP_ALGORITHM_BUCKET)) != 0 || collective->grid[0]) /* else it is a guess */
+            add_name(names, name);
+    }
     /* among leaders a barrier is an allgather of flags */
     enum hop_collective_kind across = kind == HOP_COLLECTIVE_BARRIER ? HOP_COLLECTIVE_ALLGATHER : kind;
     bool several = levels.devices + levels.nodes + levels.several > 1;
-    for (size_t i = 0; several && hop_collective_algorithm(across, i, &name, &summary, &inner); i++)
-        add_hierarchies(kind, &levels, name, names);
+    for (size_t i = 0; several && hop_collective_algorithm(across, i, &name, &summary, &inner); i++) {
+        if (strcmp(name, hop_algorithm_name(HOP_ALGORITHM_BUCKET)) != 0)
+            add_hierarchies(kind, &levels, name, names);
+    }
     return names->arena->failed ? hop_fail_memory(diag) : HOP_OK;
 }

@@ -442,7 +442,8 @@ static void algorithms_are_chosen_by_name(void **state)
     struct hop_diag diag = {0};
     (void)hop_trace_options_parse("allreduce=tree", &options, &diag);
     assert_string_equal(diag.expected,
-                        "default, ring, doubling, rabenseifner, direct, binomial, one-shot, two-shot, gsb, btb");
+                        "default, ring, doubling, rabenseifner, direct, binomial, one-shot, two-shot, gsb, btb, "
+                        "bucket");
 }
 
 static void every_collective_has_a_default(void **state)

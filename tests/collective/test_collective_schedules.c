@@ -25,6 +25,7 @@ struct wanted {
 };
 
 static uint32_t rings; /* of an allreduce by ring */
+static bool in_a_line; /* a bucket's grid is n x 1 x 1, or 1 x n x 1 */
 
 static uint64_t width(enum hop_type type)
 {
@@ -586,6 +587,8 @@ static struct hop_schedule *make(const struct wanted *w, const char *algorithm, 
                                              .in_place = w->in_place,
                                              .segment_bytes = segment_bytes,
                                              .callers = w->count % 2};
+    if (in_a_line)
+        memcpy(options.grid, w->count % 2 ? (uint32_t[]){w->n, 1, 1} : (uint32_t[]){1, w->n, 1}, sizeof options.grid);
     struct hop_schedule *schedule = NULL;
     struct hop_diag diag = {0};
     if (hop_make_collective(&ranks, &options, &schedule, &diag) != HOP_OK)
@@ -656,6 +659,10 @@ static void check_algorithm(enum hop_collective_kind kind, const char *algorithm
                 if (kind == HOP_COLLECTIVE_ALLREDUCE && algorithm && strcmp(algorithm, "ring") == 0)
                     check_one(w, algorithm, segment, placement);
                 rings = 0;
+                in_a_line = algorithm && strcmp(algorithm, "bucket") == 0;
+                if (in_a_line)
+                    check_one(w, algorithm, segment, placement);
+                in_a_line = false;
             }
         }
     }
@@ -1061,6 +1068,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.kind = HOP_COLLECTIVE_ALLGATHER, .algorithm = "ring", .rings = 1, .orders = twice}, "something else", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .rings = 1, .orders = twice}, "each rank once", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .rings = 17, .orders = twice}, "17 rings", 4},
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "bucket", .grid = {2, 3, 1}}, "2 x 3 x 1", 4},
     };
     static const char *const devices[] = {"a", "b", "c", "d"};
     for (size_t i = 0; i < HOP_COUNT(rows); i++) {

@@ -169,7 +169,7 @@ static void winners_are_what_trying_everything_finds(void **state)
             const char *name, *summary;
             bool levels;
             for (size_t a = 0; hop_collective_algorithm(options.kind, a, &name, &summary, &levels); a++) {
-                for (uint32_t g = 0; g < 3; g++) {
+                for (uint32_t g = 0; g < 3 && strcmp(name, "bucket") != 0; g++) { /* which is for tori */
                     options.algorithm = name;
                     options.bytes = sizes[s];
                     options.segment_bytes = g ? segments[g - 1] : 0;
