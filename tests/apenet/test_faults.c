@@ -20,7 +20,7 @@ struct pair {
 static int open_pair(struct pair *p, const struct hop_apenet_options *options)
 {
     struct hop_team *team = p->team;
-    uint64_t all[2];
+    uint64_t all[2] = {0, 0};
     TRY(hop_apenet_open(team, options, &p->card, D));
     p->memory = malloc(3 * BYTES);
     REQUIRE(p->memory);
@@ -240,6 +240,89 @@ static void what_cannot_be_is_refused(void **state)
     launch_cards(2, true, refuse_options, NULL);
 }
 
+/* ---- what neither calls nor addresses show ---- */
+
+/* As if a million events waited. */
+static void fill_events(struct hop_apenet *card, int many)
+{
+    (void)pthread_mutex_lock(&card->lock);
+    card->events.promised += (uint32_t)many;
+    (void)pthread_mutex_unlock(&card->lock);
+}
+
+static int flood(struct hop_team *team, void *context)
+{
+    const int many = 1 << 20;
+    struct pair p = {.team = team};
+    struct hop_apenet_event event;
+    struct hop_diag diag;
+    (void)context;
+    if (open_pair(&p, NULL) != 0)
+        return 1;
+    const struct hop_apenet_put put = to_rank_1(&p, 0, BYTES);
+    if (hop_team_rank(team) == 1) {
+        TRY(hop_apenet_register(p.card, p.memory + BYTES, BYTES, HOP_APENET_HOST, D));
+        fill_events(p.card, many);
+        REQUIRE(hop_apenet_put(p.card, &put, NULL, &diag) == HOP_ERR_LIMIT);
+    }
+    TRY(hop_team_barrier(team, D));
+    if (hop_team_rank(team) == 0) {
+        TRY(hop_apenet_put(p.card, &put, NULL, D));
+        EXPECT(p.card, HOP_APENET_SENT, HOP_APENET_NO_ROOM, &event);
+    }
+    TRY(hop_team_barrier(team, D));
+    REQUIRE(is_unwritten(&p, 0, 3 * BYTES) && !hop_apenet_poll(p.card, &event));
+    if (hop_team_rank(team) == 1)
+        fill_events(p.card, -many);
+    return close_pair(&p);
+}
+
+static void events_that_nobody_takes_refuse_messages(void **state)
+{
+    (void)state;
+    launch_cards(2, true, flood, NULL);
+}
+
+/* Addresses of a GPU (of the stand-in's: they have bit 62) at which it has no memory: of the source, then of the
+ * destination. */
+static int miss(struct hop_team *team, void *context)
+{
+    struct pair p = {.team = team};
+    struct hop_apenet_event event;
+    void *none = (void *)((uintptr_t)1 << 62 | (uintptr_t)1 << 20);
+    int gpu;
+    (void)context;
+    if (open_pair(&p, NULL) != 0)
+        return 1;
+    TRY(hop_apenet_gpu(p.card, tested_device(), 0, &gpu, D));
+    TRY(hop_apenet_register(p.card, p.memory + BYTES, BYTES, HOP_APENET_HOST, D));
+    TRY(hop_apenet_register(p.card, none, BYTES, gpu, D));
+    struct hop_apenet_put put = {.process = hop_apenet_process(p.card, 0),
+                                 .address = (uintptr_t)p.memory + BYTES,
+                                 .source = none,
+                                 .bytes = BYTES,
+                                 .place = gpu};
+    for (int turn = 0; turn < 2; turn++) {
+        TRY(hop_apenet_put(p.card, &put, NULL, D));
+        EXPECT(p.card, HOP_APENET_RECEIVED, HOP_APENET_UNREADABLE, &event);
+        EXPECT(p.card, HOP_APENET_SENT, HOP_APENET_UNREADABLE, &event);
+        REQUIRE(event.bytes == 0);
+        put.address = (uintptr_t)none;
+        put.source = p.memory;
+        put.place = HOP_APENET_HOST;
+    }
+    REQUIRE(is_unwritten(&p, 0, 3 * BYTES));
+    return close_pair(&p);
+}
+
+static void what_a_driver_refuses_is_an_event(void **state)
+{
+    (void)state;
+    if (!tested_device())
+        skip(); /* the processor would not refuse */
+    launch_cards(1, false, miss, NULL);
+}
+
 /* ---- a circle ---- */
 
 /* All cards put to the one two ahead, and take nothing until each has filled the buffer before it. */
@@ -417,8 +500,12 @@ static void a_rank_that_dies_is_an_event(void **state)
 TEST_GROUP(faults)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_destinations_are_refused), cmocka_unit_test(buffers_go_while_messages_are_on_their_way),
-        cmocka_unit_test(what_cannot_be_is_refused),      cmocka_unit_test(a_deadlock_names_its_circle),
+        cmocka_unit_test(wrong_destinations_are_refused),
+        cmocka_unit_test(buffers_go_while_messages_are_on_their_way),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(events_that_nobody_takes_refuse_messages),
+        cmocka_unit_test(what_a_driver_refuses_is_an_event),
+        cmocka_unit_test(a_deadlock_names_its_circle),
         cmocka_unit_test(a_rank_that_dies_is_an_event),
     };
     return RUN_TESTS(tests, NULL, NULL);
