@@ -41,10 +41,11 @@ def ours(done):
 
 def same_results():
     for ranks in (2, 3, 4) if soak and mpi == "openmpi" else (2, 3) if soak else (2,):
-        done = run("all", *(["full"] if soak else []), ranks=ranks, HOPCAST_MPI_COLLECTIVES="all")
+        full = ["full"] if soak and ranks == 2 else []  # a schedule for each takes long where ranks share processors
+        done = run("all", *full, ranks=ranks, HOPCAST_MPI_COLLECTIVES="all")
         check(done.returncode == 0 and ours(done) > 1000, f"all of {ranks} ranks: {done.stderr[:1000]}")
         if soak:
-            done = run("all", "full", ranks=ranks, preload="")
+            done = run("all", *full, ranks=ranks, preload="")
             check(done.returncode == 0, f"the library's own, {ranks} ranks: {done.stderr[:1000]}")
 
 
@@ -81,7 +82,7 @@ def tables():
     cases = {"foreign": ("# machine: a toaster, 1 processors\n# mpi: x\n# hopcast: 1\nallreduce 2 0B default\n", "it is for machine: a toaster"),
              "broken": ("# machine: x\nallreduce 2 0B default\nallreduce two 0B ring\n", "broken:3:"),
              "wrong": ("allreduce 2 0B sideways\n", "wrong:1:"),
-             "empty": ("", "does not say for which"), "missing": (None, "missing")}
+             "headless": ("allreduce 2 0B default\n", "does not say for which"), "empty": ("", "no rows"), "missing": (None, "missing")}
     for name, (text, says) in cases.items():
         if name != "foreign" and not soak:
             continue
