@@ -78,7 +78,7 @@ def exchanges(ranks, wanted, *options):
                 at[1] += messages
     with open(os.path.join(folder, "hopcast-traffic.json")) as file:
         pairs = json.load(file)["pairs"]
-    found = {(p["class"], p["from"], p["to"]): [p["host_bytes"], p["host_messages"]] for p in pairs if p["from"] != p["to"]}
+    found = {(p["class"], p["from"], p["to"]): [p.get("host_bytes", 0), p.get("host_messages", 0)] for p in pairs if p["from"] != p["to"]}
     differ = [f"{key}: {found.get(key)}, not {sums.get(key)}" for key in sorted(set(found) | set(sums)) if found.get(key) != sums.get(key)]
     check(sums and not differ, f"traffic of {patterns}: {differ[:5]}")
     machine = "t2" if ranks <= 8 else os.path.join(source, "data", "clusters", "four-helios.json")
@@ -182,7 +182,7 @@ def straight():
     for memory, wanted in sums.items():
         found = collections.Counter()
         for pair in pairs:
-            found[pair["from"], pair["to"]] += pair[memory + "_bytes"] if pair["from"] != pair["to"] else 0
+            found[pair["from"], pair["to"]] += pair.get(memory + "_bytes", 0) if pair["from"] != pair["to"] else 0
         check(+found == wanted, f"traffic of {memory} memory: {found}, not {wanted}")
     with open(os.path.join(work, "a.map"), "w") as file:
         file.write("0 gpu5 bus=0000:90:00.0\n1 gpu1 bus=0000:0f:00.0\n")
