@@ -325,9 +325,11 @@ static void a_limit_of_states_repeats(void **state)
             struct hop_plan_result *r =
                 plan(machine, exchange, (struct hop_plan_options){.max_nodes = nodes, .threads = k ? 3 : 1});
             check_plan(machine, r, NULL);
-            check_step(machine, r, HOP_PLAN_GIVEN, HOP_PLAN_ORDER, nodes);
-            check_step(machine, r, HOP_PLAN_PLACEMENT, HOP_PLAN_AFTER, nodes);
-            check_placement(machine, r, exchange);
+            if (k == 0) {
+                check_step(machine, r, HOP_PLAN_GIVEN, HOP_PLAN_ORDER, nodes);
+                check_step(machine, r, HOP_PLAN_PLACEMENT, HOP_PLAN_AFTER, nodes);
+                check_placement(machine, r, exchange);
+            }
             assert_true(r->nodes <= 3 * nodes + 4 * 1100); /* searches look at their limit every thousand states */
             text[k] = hop_schedule_to_text(r->best);
             hop_plan_result_destroy(r);
