@@ -200,7 +200,7 @@ static struct hop_mpi_ranks *look_up(MPI_Comm comm)
 {
     void *known = NULL;
     int there = 0;
-    if (PMPI_Comm_get_attr(comm, comm_key, &known, &there) != MPI_SUCCESS || there)
+    if (comm == MPI_COMM_NULL || PMPI_Comm_get_attr(comm, comm_key, &known, &there) != MPI_SUCCESS || there)
         return known;
     while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
     }

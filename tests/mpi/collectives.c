@@ -241,6 +241,13 @@ static void others(MPI_Comm comm)
     check(sum == ranks * (ranks - 1) / 2 && after == sum, "iallreduce beside allreduce", sum, after);
     MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm);
     MPI_Bcast(NULL, 0, MPI_INT, 0, comm);
+    MPI_Errhandler before;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL) != MPI_SUCCESS, "allreduce among nobody", 0,
+          0);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
 }
 
 static void on(MPI_Comm comm)
