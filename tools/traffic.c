@@ -73,14 +73,13 @@ static int run(int argc, char **argv)
         else
             tool_try_file(hop_traffic_load(source, r.memory, &one, &tool_diag),
                           "a traffic file or a pattern (docs/traffic.md)");
-        if (!all) {
-            all = one;
-        } else if (hop_traffic_ranks(one) > hop_traffic_ranks(all)) {
-            tool_try(hop_traffic_merge(one, all, &tool_diag));
-            all = one;
-        } else {
-            tool_try(hop_traffic_merge(all, one, &tool_diag));
-        }
+        bool larger = all && hop_traffic_ranks(one) > hop_traffic_ranks(all);
+        struct hop_traffic *less = larger ? all : one;
+        all = !all || larger ? one : all;
+        if (less == all)
+            continue;
+        tool_try(hop_traffic_merge(all, less, &tool_diag));
+        hop_traffic_destroy(less);
     }
     if (r.output)
         tool_write_text(r.output, hop_traffic_to_text(all));
@@ -88,6 +87,7 @@ static int run(int argc, char **argv)
         tool_write_text(r.svg, hop_traffic_to_svg(all, r.files.count == 1 ? r.files.at[0] : "several files"));
     if (!r.output && !r.svg)
         show(all, r.pairs);
+    hop_traffic_destroy(all);
     return TOOL_OK;
 }
 

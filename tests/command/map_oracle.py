@@ -396,7 +396,7 @@ class Case:
         self.places = [n["name"] for name in self.node_names for n in devices if self.node_of(n["name"]) == name]
         self.node = [self.node_names.index(self.node_of(p)) for p in self.places]
         self.host = [t.near_host(p) for p in self.places]
-        bus = {n["name"]: n.get("bus_id") for n in devices}
+        self.bus_of = bus = {n["name"]: n.get("bus_id") for n in devices}
         self.local = {}
         for i in range(len(self.node_names)):
             mine = [p for p, n in zip(self.places, self.node) if n == i]
@@ -848,7 +848,11 @@ class Case:
         check(nodes == expected, "nodes", nodes, expected)
         with open(self.file("out.map"), encoding="utf-8") as file:
             lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
-        check(lines == [[str(r), self.places[p]] for r, p in enumerate(place)], "the placement file", lines)
+        check([line[:2] for line in lines] == [[str(r), self.places[p]] for r, p in enumerate(place)], "the placement file", lines)
+        for line, p in zip(lines, place):  # what more it says of a rank's place
+            said = dict(word.split("=", 1) for word in line[2:])
+            check(set(said) <= {"bus", "nic", "cpu"}, "the words of the placement file", line)
+            check(said.get("bus") == self.bus_of.get(self.places[p]), "the bus of the placement file", line)
         known = self.start_known()
         check(known is None or before == known, "the start", before, known)
         check(self.start is not None or self.fits(before), "the implicit start keeps to restrictions", before)
