@@ -190,10 +190,21 @@ static int gatherv(const void *in, int in_bytes, void *out, const int *out_bytes
     return PMPI_Gatherv(in, in_bytes, MPI_BYTE, out, out_bytes, out_at, MPI_BYTE, root, (MPI_Comm)comm);
 }
 
-static uintptr_t split(uintptr_t comm, bool in, int order)
+static int scatterv(const void *in, const int *in_bytes, const int *in_at, void *out, int out_bytes, int root,
+                    uintptr_t comm)
+{
+    return PMPI_Scatterv(in, in_bytes, in_at, MPI_BYTE, out, out_bytes, MPI_BYTE, root, (MPI_Comm)comm);
+}
+
+static int reduce_scatter(const void *in, void *out, const int *counts, uintptr_t type, uintptr_t op, uintptr_t comm)
+{
+    return PMPI_Reduce_scatter(in, out, counts, (MPI_Datatype)type, (MPI_Op)op, (MPI_Comm)comm);
+}
+
+static uintptr_t split(uintptr_t comm, int part, int order)
 {
     MPI_Comm made = MPI_COMM_NULL;
-    (void)PMPI_Comm_split((MPI_Comm)comm, in ? 0 : MPI_UNDEFINED, order, &made);
+    (void)PMPI_Comm_split((MPI_Comm)comm, part < 0 ? MPI_UNDEFINED : part, order, &made);
     return (uintptr_t)made;
 }
 
@@ -203,19 +214,25 @@ static void free_comm(uintptr_t word)
     (void)PMPI_Comm_free(&comm);
 }
 
-static int perform(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t word)
+static int perform(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t word,
+                   uintptr_t element, uintptr_t operation)
 {
     MPI_Comm comm = (MPI_Comm)word;
-    int ranks = 1, all = (int)bytes, floats = (int)(bytes / sizeof(float));
+    MPI_Datatype type = (MPI_Datatype)element;
+    MPI_Op op = (MPI_Op)operation;
+    bool plain;
+    int64_t size = op ? size_of(element, &plain) : 1;
+    int ranks = 1, all = (int)bytes, items = (int)((int64_t)bytes / size);
+    const void *adds = in == out ? MPI_IN_PLACE : in;
     (void)PMPI_Comm_size(comm, &ranks);
     int part = all / ranks;
     switch (kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
-        return PMPI_Allreduce(in, out, floats, MPI_FLOAT, MPI_SUM, comm);
+        return PMPI_Allreduce(adds, out, items, type, op, comm);
     case HOP_COLLECTIVE_REDUCE:
-        return PMPI_Reduce(in, out, floats, MPI_FLOAT, MPI_SUM, root, comm);
+        return PMPI_Reduce(adds, out, items, type, op, root, comm);
     case HOP_COLLECTIVE_REDUCE_SCATTER:
-        return PMPI_Reduce_scatter_block(in, out, floats / ranks, MPI_FLOAT, MPI_SUM, comm);
+        return PMPI_Reduce_scatter_block(adds, out, items / ranks, type, op, comm);
     case HOP_COLLECTIVE_BROADCAST:
         return PMPI_Bcast(out, all, MPI_BYTE, root, comm);
     case HOP_COLLECTIVE_ALLGATHER:
@@ -266,6 +283,8 @@ const struct hop_mpi_shim_collectives hop_mpi_shim_collectives = {
     .alltoallv = alltoallv,
     .allgatherv = allgatherv,
     .gatherv = gatherv,
+    .scatterv = scatterv,
+    .reduce_scatter = reduce_scatter,
     .split = split,
     .free = free_comm,
     .perform = perform,

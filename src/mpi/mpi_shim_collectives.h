@@ -26,11 +26,16 @@ struct hop_mpi_shim_collectives {
     int (*allgatherv)(const void *in, int in_bytes, void *out, const int *out_bytes, const int *out_at, uintptr_t comm);
     int (*gatherv)(const void *in, int in_bytes, void *out, const int *out_bytes, const int *out_at, int root,
                    uintptr_t comm);
-    /* The ranks of a communicator that say so, in its order, as another one; nothing to the others. */
-    uintptr_t (*split)(uintptr_t comm, bool in, int order);
+    int (*scatterv)(const void *in, const int *in_bytes, const int *in_at, void *out, int out_bytes, int root,
+                    uintptr_t comm);
+    int (*reduce_scatter)(const void *in, void *out, const int *counts, uintptr_t type, uintptr_t op, uintptr_t comm);
+    /* Communicators of the ranks that say the same part, in that order; comm_null to those that say -1. */
+    uintptr_t (*split)(uintptr_t comm, int part, int order);
     void (*free)(uintptr_t comm);
-    /* The MPI's own, of bytes, in a reduction a sum of f32; `bytes` as in struct hop_collective_options. */
-    int (*perform)(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t comm);
+    /* The MPI's own, of bytes, in a reduction of items of a predefined type; `bytes` as in struct
+     * hop_collective_options, and `in` the same as `out` where it is in place. */
+    int (*perform)(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t comm,
+                   uintptr_t type, uintptr_t op);
     double (*mean)(double own, uintptr_t comm); /* of all its ranks, on each */
     void (*wait_asleep)(uintptr_t comm);        /* for all of its ranks, without a processor */
 };

@@ -3,7 +3,8 @@
  * Collectives whose results are known: collectives MODE. Every rank puts in numbers that depend on its rank and on
  * the place alone, and computes by itself what has to come out; exit status 1 where something else did.
  *
- * Modes: all (all full: every type with every operation), threads, device, order (prints the bits of sums), die.
+ * Modes: all (all full: every type with every operation), machines (machines more: as many sizes), threads, device,
+ * order (prints the bits of sums), die.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -19,7 +20,7 @@
 enum { MOST = 1 << 17 };
 
 static int world_rank, world_ranks, failures;
-static bool full;
+static bool full, few;
 
 static void check(bool holds, const char *what, long a, long b)
 {
@@ -108,12 +109,13 @@ static void see_reduced(const struct element *e, MPI_Op op, int ranks, long firs
         check(get(e, out + i * e->size) == reduced(e, op, ranks, first + i), what, count, i);
 }
 
-static void reductions(MPI_Comm comm, const struct element *e, MPI_Op op, int count, bool in_place)
+static void reductions(MPI_Comm comm, const struct element *e, MPI_Op op, int count, int way)
 {
     int rank, ranks, counts[64];
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    int each = count / ranks, root = in_place ? 0 : count % ranks; /* else MPICH 4.0.2 crashes */
+    bool in_place = way % 2 == 1;
+    int each = count / ranks, root = in_place ? 0 : way / 2 % ranks; /* else MPICH 4.0.2 crashes */
     void *from = in_place ? MPI_IN_PLACE : in;
     fill(e, in, rank, 0, count);
     memcpy(out, in, (size_t)count * (size_t)e->size);
@@ -178,12 +180,13 @@ static char *part(struct view view, char *at, long i, int ints)
     return at + i * ints * view.step * (long)sizeof(int);
 }
 
-static void moves(MPI_Comm comm, int ints, bool mixed, bool in_place)
+static void moves(MPI_Comm comm, int ints, int way)
 {
     int rank, ranks, counts[64], places[64];
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    int root = ints % ranks;
+    bool mixed = way % 2 == 1, in_place = way / 2 == 1;
+    int root = (ints + way) % ranks;
     struct view view = view_of(mixed ? rank : 0, ints);
     write_view(view, in, rank, 0, ints);
     if (rank == root)
@@ -269,17 +272,17 @@ static void on(MPI_Comm comm)
     };
     const MPI_Op ops[] = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_PROD, MPI_LAND};
     int types = (int)(sizeof kinds / sizeof *kinds), sizes = (int)(sizeof counts / sizeof *counts), turn = 0;
-    for (int c = 0; c < sizes; c++) {
+    for (int c = 0; c < sizes; c += few ? 4 : 1) {
         for (int t = 0; t < types; t++) {
             for (int o = 0; o < 8; o++) {
                 bool bits = o >= 3 && o != 6;
                 if ((bits && kinds[t].kind == 'f') || (!full && (t * 8 + o + c) % 13 != 0))
                     continue;
-                reductions(comm, &kinds[t], ops[o], counts[c], turn++ % 2);
+                reductions(comm, &kinds[t], ops[o], counts[c], turn++);
             }
         }
         for (int way = 0; way < 4; way++)
-            moves(comm, counts[c] < 20000 ? counts[c] : 20000, way % 2, way / 2);
+            moves(comm, counts[c] < 20000 ? counts[c] : 20000, way);
     }
     others(comm);
 }
@@ -301,6 +304,25 @@ static void all(void)
     others(made);
     MPI_Comm_free(&made);
     on(MPI_COMM_SELF);
+}
+
+/* Two machines, of ranks in a row: in order, in one that is not its own inverse, the last alone on its machine, one of each. */
+static void machines(void)
+{
+    int half = world_ranks / 2, keys[] = {world_rank, world_rank == 1 ? world_ranks : world_rank, -world_rank},
+        parts[] = {0, 0, world_rank > half};
+    MPI_Comm made;
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, parts[i], keys[i], &made);
+        on(made);
+        MPI_Comm_free(&made);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank % half, world_rank, &made);
+    others(made);
+    MPI_Comm_disconnect(&made);
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    others(made);
+    MPI_Comm_disconnect(&made);
 }
 
 /* ---- what else has to get on ---- */
@@ -482,11 +504,11 @@ static void many(void)
     for (int i = 0; i < 40; i++) {
         MPI_Comm made;
         MPI_Comm_dup(MPI_COMM_WORLD, &made);
-        reductions(made, &(struct element){"int", MPI_INT, 4, 'i'}, MPI_SUM, 10 + i, i % 2);
+        reductions(made, &(struct element){"int", MPI_INT, 4, 'i'}, MPI_SUM, 10 + i, i);
         MPI_Comm_free(&made);
     }
     for (int i = 1; i < 200; i++)
-        reductions(MPI_COMM_WORLD, &(struct element){"double", MPI_DOUBLE, 8, 'f'}, MPI_SUM, i * 5, i % 2);
+        reductions(MPI_COMM_WORLD, &(struct element){"double", MPI_DOUBLE, 8, 'f'}, MPI_SUM, i * 5, i);
 }
 
 int main(int argc, char **argv)
@@ -507,6 +529,13 @@ int main(int argc, char **argv)
         all();
         progress();
         many();
+    } else if (strcmp(mode, "machines") == 0) {
+        few = argc < 3;
+        machines();
+        if (!few)
+            progress();
+        if (!few)
+            many();
     } else if (strcmp(mode, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) {
         threads();
     } else if (strcmp(mode, "device") == 0) {

@@ -49,6 +49,21 @@ def same_results():
             check(done.returncode == 0, f"the library's own, {ranks} ranks: {done.stderr[:1000]}")
 
 
+def several_machines():
+    """Ranks in a row as machines, and in turns, as MPICH plays them; sums in the order of ranks are done otherwise."""
+    if mpi == "openmpi":
+        done = run("machines", *["more"] * soak, ranks=4, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_NODE_SIZE="2")
+        check(done.returncode == 0 and ours(done) > (1000 if soak else 200), f"on two machines: {done.stderr[:1000]}")
+    if not soak:
+        return
+    for how in {"HOPCAST_NODE_SIZE": "2"}, {"MPIR_CVAR_NUM_CLIQUES": "2"}:
+        if mpi == "mpich":
+            done = run("machines", "more", ranks=3, HOPCAST_MPI_COLLECTIVES="all", **how)
+            check(done.returncode == 0 and ours(done) > 1000, f"on machines, {how}: {done.stderr[:1000]}")
+    done = run("order", ranks=3, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_MPI_REPRODUCIBLE="1", HOPCAST_NODE_SIZE="2")
+    check(done.returncode == 0 and ours(done) >= 12, f"in order, on two machines: {done.stderr[:1000]}")
+
+
 def threads():
     if soak:
         done = run("threads", ranks=3, HOPCAST_MPI_COLLECTIVES="all")
@@ -113,6 +128,11 @@ def tuned():
                 file.write(f"{kind} 2 {size}B {('library', 'default')[i % 2]}\n")
     done = run("all", "full", HOPCAST_MPI_COLLECTIVES=table)
     check(done.returncode == 0 and ours(done) > 1000, f"a table of two minds: {done.stderr[:1000]}")
+    with open(table, "w") as file:
+        file.write("\n".join(lines[:3]) + "\nallreduce 3 0B hierarchical\nbcast 3 0B default\n")
+    for size, least, most in ("2", 10, 1000), ("1", 0, 0), ("3", 1, 1000):
+        done = run("machines", ranks=3, HOPCAST_MPI_COLLECTIVES=table, HOPCAST_NODE_SIZE=size)
+        check(done.returncode == 0 and least <= ours(done) <= most, f"a table for machines of {size}: {done.stderr[:1000]}")
 
 
 def set_up_on_one_side():
@@ -129,7 +149,7 @@ def set_up_on_one_side():
     check(done.returncode == 0 and "hopcast did 0 collectives" in done.stderr, f"a rank apart: {done.stderr[:1000]}")
 
 
-PARTS = [same_results, threads, device, order, a_rank_is_killed, tables, tuned, set_up_on_one_side]
+PARTS = [same_results, several_machines, threads, device, order, a_rank_is_killed, tables, tuned, set_up_on_one_side]
 
 
 def main():

@@ -88,7 +88,7 @@ static bool in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted
 {
     const char *algorithm = hop_orderly_algorithm(wanted->shape.kind, state->ranks->size);
     bool ours = scheduled && hop_mpi_call_adds(here.job->mpi, wanted) && algorithm && !state->never &&
-                hop_comm_team(&here.rules, state, wanted->comm) &&
+                !state->machines && hop_comm_team(&here.rules, state, wanted->comm) &&
                 hop_run_collective(here.job, state, wanted, algorithm, error);
     if (!ours)
         *error = hop_run_orderly(here.job, state, wanted);
@@ -113,6 +113,15 @@ static void leave(struct hop_comm_state *state, enum hop_mpi_call call, const ui
     state->left[kind].call = (int)call + 1;
 }
 
+static bool run(struct hop_comm_state *state, const struct hop_mpi_wanted *wanted, const char *by, int *error)
+{
+    bool levels = state->machines && hop_comm_levels(&here.rules, state, wanted->comm);
+    if (levels)
+        hop_run_on_levels(here.job, state, wanted, error);
+    return levels || (!state->machines && hop_comm_team(&here.rules, state, wanted->comm) &&
+                      hop_run_collective(here.job, state, wanted, by, error));
+}
+
 __attribute__((noinline)) static bool try_instead(struct hop_comm_state *state, enum hop_mpi_call call,
                                                   const uintptr_t *arguments, int *error)
 {
@@ -120,13 +129,13 @@ __attribute__((noinline)) static bool try_instead(struct hop_comm_state *state, 
     bool scheduled = hop_mpi_call_read(here.job->mpi, state->ranks, call, arguments, &wanted);
     if (state->orderly && wanted.op && hop_is_of_an_order(here.job->mpi, &wanted))
         return in_order(state, &wanted, scheduled, error);
-    if (!scheduled || state->never)
+    if (!scheduled || state->never || (state->machines && !hop_runs_on_levels(wanted.shape.kind)))
         return false;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
     if (!by)
         leave(state, call, arguments);
     return by && hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
-           hop_comm_team(&here.rules, state, wanted.comm) && hop_run_collective(here.job, state, &wanted, by, error);
+           run(state, &wanted, by, error);
 }
 
 static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
@@ -153,11 +162,22 @@ void hop_collectives_comm_free(uintptr_t comm)
 
 /* ---- beginning ---- */
 
+/* HOPCAST_NODE_SIZE, rank 0's: so many ranks in a row count as a machine. */
+static void count_off(int *machine, int ranks)
+{
+    const char *asked = getenv("HOPCAST_NODE_SIZE");
+    long size = asked ? strtol(asked, NULL, 10) : 0;
+    for (int r = 0; r < ranks && size > 0; r++)
+        machine[r] = machine[r] < 0 ? -1 : (int)(r - r % size);
+}
+
 static int *find_machines(const struct hop_mpi_job *job)
 {
     int own = job->mpi->machine(), *all = calloc((size_t)job->ranks, sizeof *all);
-    bool fine = job->mpi->all_agree(all != NULL) && job->mpi->gather(&own, sizeof own, all) == 0 &&
-                job->mpi->broadcast(all, (size_t)job->ranks * sizeof *all) == 0;
+    bool fine = job->mpi->all_agree(all != NULL) && job->mpi->gather(&own, sizeof own, all) == 0;
+    if (fine && job->rank == 0)
+        count_off(all, job->ranks);
+    fine = fine && job->mpi->broadcast(all, (size_t)job->ranks * sizeof *all) == 0;
     if (fine)
         return all;
     free(all);
@@ -227,7 +247,7 @@ void hop_collectives_end(void)
     if (!here.on)
         return;
     (void)here.job->mpi->all_agree(true); /* nobody is in a collective any more */
-    hop_comm_end();
+    hop_comm_end(&here.rules);
     if (here.job->verbose)
         say("hopcast did %llu collectives of rank 0", (unsigned long long)here.ours);
     hop_table_finish(&here.table);

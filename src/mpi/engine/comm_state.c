@@ -19,19 +19,6 @@ static struct {
 
 /* ---- finding ---- */
 
-static bool on_one_machine(const struct hop_comm_rules *rules, const struct hop_mpi_ranks *ranks)
-{
-    int first = 0, r = 0;
-    for (; r < ranks->size; r++) {
-        int world = ranks->world ? ranks->world[r] : r;
-        int machine = world < 0 ? -1 : rules->machine[world];
-        first = r == 0 ? machine : first;
-        if (machine < 0 || machine != first)
-            break;
-    }
-    return r == ranks->size;
-}
-
 static struct hop_comm_state *take(void)
 {
     (void)pthread_mutex_lock(&all.lock);
@@ -52,8 +39,11 @@ static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct ho
     bool few = ranks->inter || ranks->size < 2;
     state->ranks = ranks;
     state->orderly = rules->orderly && !few;
-    state->never = few || ranks->size > HOP_RANKS_MAX || !on_one_machine(rules, ranks) ||
-                   (rules->table && !rules->orderly && !hop_mpi_table_has(rules->table, (uint32_t)ranks->size));
+    int machines = few ? 0 : hop_machines_of(rules->machine, ranks);
+    state->machines = machines > 1 && machines < ranks->size;
+    state->never =
+        (machines != 1 && !state->machines) || (machines == 1 && ranks->size > HOP_RANKS_MAX) ||
+        (rules->table && !rules->orderly && !hop_mpi_table_has(rules->table, (uint32_t)ranks->size, state->machines));
     (void)pthread_mutex_lock(&all.lock);
     state->next = all.first;
     state->at = &all.first;
@@ -110,7 +100,7 @@ const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_
     if (state->chosen[shape->kind].bytes != shape->bytes + 1) {
         state->chosen[shape->kind].bytes = shape->bytes + 1;
         state->chosen[shape->kind].by =
-            hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, shape->bytes);
+            hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, state->machines, shape->bytes);
     }
     return state->chosen[shape->kind].by;
 }
@@ -169,6 +159,39 @@ struct hop_team *hop_comm_team(const struct hop_comm_rules *rules, struct hop_co
     return state->team;
 }
 
+/* Whatever the table says of the ranks of one machine, who are not asked by themselves. */
+static bool set_up_here(const struct hop_comm_rules *rules, struct hop_comm_state *state)
+{
+    if (state->levels.count[state->levels.own] == 1)
+        return true;
+    state->here = hop_comm_state_of(rules, state->levels.here);
+    if (state->here)
+        state->here->never = state->here->ranks->size > HOP_RANKS_MAX;
+    return state->here && !state->here->never && hop_comm_team(rules, state->here, state->levels.here);
+}
+
+static void free_levels(const struct hop_comm_rules *rules, struct hop_comm_state *state)
+{
+    if (state->here)
+        hop_comm_free(rules, state->levels.here);
+    state->here = NULL;
+    hop_two_levels_free(&state->levels, rules->job->mpi);
+}
+
+bool hop_comm_levels(const struct hop_comm_rules *rules, struct hop_comm_state *state, uintptr_t comm)
+{
+    const struct hop_mpi_shim *mpi = rules->job->mpi;
+    if (state->settled)
+        return !state->never;
+    state->settled = true;
+    state->never = !hop_two_levels_make(&state->levels, mpi, rules->machine, state->ranks, comm);
+    if (!state->never && !mpi->comm_all_agree(comm, set_up_here(rules, state))) {
+        free_levels(rules, state);
+        state->never = true;
+    }
+    return !state->never;
+}
+
 static void part(struct hop_comm_state *state)
 {
     hop_plans_destroy(&state->plans);
@@ -197,8 +220,8 @@ char *hop_comm_room(struct hop_comm_state *state, int which, size_t bytes)
 static void destroy(struct hop_comm_state *state)
 {
     part(state);
-    free(state->room[0]);
-    free(state->room[1]);
+    for (size_t i = 0; i < sizeof state->room / sizeof *state->room; i++)
+        free(state->room[i]);
     (void)pthread_mutex_lock(&all.lock);
     state->next = all.unused;
     all.unused = state;
@@ -213,6 +236,7 @@ void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
         return;
     __atomic_store_n(&state->comm, 0, __ATOMIC_RELEASE);
     ranks->own_state = NULL;
+    free_levels(rules, state);
     if (state->team)
         (void)hop_team_finish(state->team, NULL); /* others may still be in the last collective */
     (void)pthread_mutex_lock(&all.lock);
@@ -230,12 +254,13 @@ void hop_comm_dropped(void *state)
         __atomic_store_n(&((struct hop_comm_state *)state)->comm, 0, __ATOMIC_RELEASE);
 }
 
-void hop_comm_end(void)
+void hop_comm_end(const struct hop_comm_rules *rules)
 {
     all.ended = true;
     while (all.first) {
         struct hop_comm_state *state = all.first;
         all.first = state->next;
+        hop_two_levels_free(&state->levels, rules->job->mpi);
         destroy(state);
     }
     while (all.unused) {

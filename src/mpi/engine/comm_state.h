@@ -9,6 +9,7 @@
 #ifndef HOP_COMM_STATE_H
 #define HOP_COMM_STATE_H
 
+#include "mpi/engine/levels.h"
 #include "mpi/engine/mpi_call.h"
 #include "mpi/engine/mpi_table.h"
 
@@ -20,7 +21,10 @@ struct hop_comm_state {
     bool never;   /* all its collectives are the library's */
     bool settled; /* whether it has a team has been found out */
     bool orderly; /* reductions in order of ranks are wanted (reproducible.h) */
-    struct hop_team *team;
+    bool machines;                /* its ranks are on several, and more than one on some */
+    struct hop_two_levels levels; /* then, once settled */
+    struct hop_comm_state *here;  /* of the ranks on this machine; NULL: it is alone */
+    struct hop_team *team;        /* else */
     struct hop_plans plans;
     struct {
         uint64_t bytes; /* 0: nothing was asked for yet */
@@ -31,8 +35,8 @@ struct hop_comm_state {
         uintptr_t key[HOP_MPI_KEY];
     } left[HOP_COLLECTIVE_COUNT];   /* calls that were the library's by the table, the last of each kind */
     uint32_t seen[HOP_SEEN];        /* how often shapes were asked for, those of one place of it together */
-    char *room[2];                  /* what is packed, or in another's place: in, out */
-    size_t room_bytes[2];
+    char *room[4];                  /* what is packed, or in another's place: in, out; across machines two more */
+    size_t room_bytes[4];
     struct hop_comm_state *next, **at;
 };
 
@@ -53,13 +57,15 @@ bool hop_comm_is_worth_it(const struct hop_comm_rules *rules, struct hop_comm_st
                           const struct hop_plan_shape *shape);
 /* Its team; NULL: it has none, on all of its ranks. */
 struct hop_team *hop_comm_team(const struct hop_comm_rules *rules, struct hop_comm_state *state, uintptr_t comm);
+/* The same of a communicator over several machines: whether both levels are there. */
+bool hop_comm_levels(const struct hop_comm_rules *rules, struct hop_comm_state *state, uintptr_t comm);
 /* The team had a fault that all of its ranks know of: from now on the library. */
 void hop_comm_give_up(struct hop_comm_state *state);
 /* All ranks of a communicator that goes call it; the layer's call of a state that nobody said goes; and of all at the
  * end, when no rank is in a collective any more. */
 void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm);
 void hop_comm_dropped(void *state);
-void hop_comm_end(void);
+void hop_comm_end(const struct hop_comm_rules *rules);
 /* So many bytes of a state's own; NULL: out of memory. */
 char *hop_comm_room(struct hop_comm_state *state, int which, size_t bytes);
 

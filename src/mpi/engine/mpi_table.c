@@ -20,13 +20,16 @@ static void read_row(struct hop_fields *fields, void *into, struct hop_arena *ar
     struct hop_field word = hop_fields_word(fields);
     (void)arena;
     row->by = hop_field_is(word, HOP_MPI_TABLE_LIBRARY) ? HOP_MPI_TABLE_LIBRARY : NULL;
+    if (hop_field_is(word, HOP_MPI_TABLE_MACHINES) && row->collective != HOP_COLLECTIVE_ALLTOALL)
+        row->by = HOP_MPI_TABLE_MACHINES;
     for (int a = 0; a < HOP_ALGORITHM_COUNT && !row->by; a++) {
         if (hop_field_is(word, hop_algorithm_name((enum hop_algorithm)a)) &&
             hop_collective_has((enum hop_collective_kind)row->collective, (enum hop_algorithm)a))
             row->by = hop_algorithm_name((enum hop_algorithm)a);
     }
     if (!row->by)
-        hop_fields_refuse(fields, word, "way of it", "library, default, or an algorithm of that collective");
+        hop_fields_refuse(fields, word, "way of it",
+                          "library, hierarchical, default, or an algorithm of that collective");
 }
 
 static void write_row(const void *from, struct hop_buffer *text)
@@ -45,7 +48,7 @@ const struct hop_table_kind hop_mpi_table_kind = {
     .name = name_of,
     .collectives = HOP_COLLECTIVE_COUNT,
     .broadcast = HOP_COLLECTIVE_BROADCAST,
-    .ranks_most = 1024,
+    .ranks_most = 1 << 20,
     .rows_most = 1 << 16,
     .notes_most = 64,
     .size = sizeof(struct hop_mpi_row_of_table),
@@ -86,19 +89,24 @@ enum hop_status hop_mpi_table_check(const struct hop_table *table, const char *l
 
 /* ---- asking ---- */
 
-bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks)
+static bool is_ours(const char *by, bool machines)
+{
+    return strcmp(by, HOP_MPI_TABLE_LIBRARY) != 0 && (strcmp(by, HOP_MPI_TABLE_MACHINES) == 0) == machines;
+}
+
+bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks, bool machines)
 {
     const struct hop_mpi_row_of_table *rows = (const void *)table->rows;
     uint32_t i = 0;
-    while (i < table->count && (rows[i].ranks != ranks || strcmp(rows[i].by, HOP_MPI_TABLE_LIBRARY) == 0))
+    while (i < table->count && (rows[i].ranks != ranks || !is_ours(rows[i].by, machines)))
         i++;
     return i < table->count;
 }
 
 const char *hop_mpi_table_find(const struct hop_table *table, enum hop_collective_kind kind, uint32_t ranks,
-                               uint64_t bytes)
+                               bool machines, uint64_t bytes)
 {
     const struct hop_mpi_row_of_table *row = hop_table_find(table, kind, ranks, bytes);
-    bool ours = row && row->ranks == ranks && row->from_bytes <= bytes && strcmp(row->by, HOP_MPI_TABLE_LIBRARY) != 0;
+    bool ours = row && row->ranks == ranks && row->from_bytes <= bytes && is_ours(row->by, machines);
     return ours ? row->by : NULL;
 }

@@ -10,8 +10,8 @@
  *     allreduce            2      16KiB  default    # 0.41 to 0.47 of the library's time
  *     allreduce            2   16777217B  library
  *
- * A row counts from its size on, to the next one's of the same collective and ranks: the library's, or ours by an
- * algorithm. What has no row is the library's. It counts on the machine, beside the MPI and for the hopcast that its
+ * A row counts from its size on, to the next one's of the same collective and ranks: the library's, ours by an
+ * algorithm, or, on several machines, hierarchical. What has no row is the library's. It counts on the machine, beside the MPI and for the hopcast that its
  * head names.
  */
 #ifndef HOP_MPI_TABLE_H
@@ -21,6 +21,7 @@
 #include "hopcast/collective.h"
 
 #define HOP_MPI_TABLE_LIBRARY "library"
+#define HOP_MPI_TABLE_MACHINES "hierarchical" /* ours among ranks on several machines, as others are on one */
 
 struct hop_mpi_row_of_table {
     unsigned collective; /* enum hop_collective_kind */
@@ -28,7 +29,7 @@ struct hop_mpi_row_of_table {
     uint64_t from_bytes;
     const char *remark;
     uint32_t line;
-    const char *by; /* of HOP_MPI_TABLE_LIBRARY, "default" and the algorithms' names the same address every time */
+    const char *by; /* one address for each of HOP_MPI_TABLE_LIBRARY, _MACHINES, "default" and the algorithms' names */
 };
 
 extern const struct hop_table_kind hop_mpi_table_kind;
@@ -38,9 +39,9 @@ enum { HOP_MPI_TABLE_LINE = 320 };
 const char *hop_mpi_table_head(int i, const char *library, char line[HOP_MPI_TABLE_LINE]);
 /* Whether it says so. */
 enum hop_status hop_mpi_table_check(const struct hop_table *table, const char *library, struct hop_diag *diag);
-/* Whether anything is ours among so many ranks; and by which algorithm: NULL, the library's. */
-bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks);
+/* Whether anything is ours among so many ranks, on one machine or several; and how: NULL, the library's. */
+bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks, bool machines);
 const char *hop_mpi_table_find(const struct hop_table *table, enum hop_collective_kind kind, uint32_t ranks,
-                               uint64_t bytes);
+                               bool machines, uint64_t bytes);
 
 #endif

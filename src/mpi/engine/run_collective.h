@@ -10,6 +10,11 @@
 bool hop_run_collective(const struct hop_mpi_job *job, struct hop_comm_state *state,
                         const struct hop_mpi_wanted *wanted, const char *algorithm, int *error);
 
+/* On a communicator over several machines whose levels are set up: which can be, and an MPI error of it. */
+bool hop_runs_on_levels(enum hop_collective_kind kind);
+void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
+                       int *error);
+
 /* Whether results depend on the order of ranks, and it is a sum or product of a predefined type. */
 bool hop_is_of_an_order(const struct hop_mpi_shim *mpi, const struct hop_mpi_wanted *wanted);
 /* The algorithm that folds ranks' inputs in their order, the first two first; NULL: none does among so many. */

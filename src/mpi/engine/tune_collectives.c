@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "mpi/engine/levels.h"
 
 #define TURN_S 1e-3
 #define HOPELESS 1.5 /* of the first pairs: the others are spared */
@@ -24,6 +25,7 @@ struct trial {
     enum hop_collective_kind kind;
     uintptr_t comm;
     int ranks, rank;
+    const char *by; /* what ours is called */
     uint64_t bytes; /* as struct hop_collective_options has them */
     char *in, *out;
 };
@@ -55,7 +57,8 @@ static int do_ours(const struct trial *t)
 
 static int do_library(const struct trial *t)
 {
-    return t->tune->job->mpi->collectives->perform(t->kind, t->in, t->out, t->bytes, 0, t->comm);
+    const struct hop_mpi_shim_collectives *mpi = t->tune->job->mpi->collectives;
+    return mpi->perform(t->kind, t->in, t->out, t->bytes, 0, t->comm, mpi->single, mpi->sum);
 }
 
 /* Seconds a call, the same on all ranks; negative: it failed on one. */
@@ -68,7 +71,7 @@ static double turn(const struct trial *t, bool ours, uint32_t calls)
         uint64_t begin_ns = hop_now_ns();
         fine = (ours ? do_ours(t) : do_library(t)) == 0;
         sum_ns += hop_now_ns() - begin_ns;
-        (void)mpi->collectives->perform(HOP_COLLECTIVE_BARRIER, NULL, NULL, 0, 0, t->comm);
+        (void)mpi->collectives->perform(HOP_COLLECTIVE_BARRIER, NULL, NULL, 0, 0, t->comm, 0, 0);
     }
     double mean_s = mpi->collectives->mean((double)sum_ns * 1e-9 / calls, t->comm);
     return mpi->comm_all_agree(t->comm, fine) ? mean_s : -1;
@@ -134,15 +137,15 @@ static void add_row(const struct trial *t, struct hop_table *table, uint64_t fro
 static void add_rows(const struct trial *t, const uint64_t *sizes, const struct verdict *verdicts, uint32_t count,
                      struct hop_table *table, struct hop_failure *failure)
 {
-    add_row(t, table, 0, t->kind == HOP_COLLECTIVE_BARRIER && verdicts[0].ours ? "default" : HOP_MPI_TABLE_LIBRARY,
-            NULL, failure);
+    add_row(t, table, 0, t->kind == HOP_COLLECTIVE_BARRIER && verdicts[0].ours ? t->by : HOP_MPI_TABLE_LIBRARY, NULL,
+            failure);
     for (uint32_t i = 0; i < count && t->kind != HOP_COLLECTIVE_BARRIER; i++) {
         char remark[96], size[32];
         if (!verdicts[i].ours)
             continue;
         (void)snprintf(remark, sizeof remark, "%.2f to %.2f of the library's time at %s", verdicts[i].low,
                        verdicts[i].high, hop_format_bytes(sizes[i], size, sizeof size));
-        add_row(t, table, sizes[i], hop_algorithm_name(HOP_ALGORITHM_DEFAULT), remark, failure);
+        add_row(t, table, sizes[i], t->by, remark, failure);
         if (i + 1 == count || !verdicts[i + 1].ours)
             add_row(t, table, sizes[i] + 1, HOP_MPI_TABLE_LIBRARY, NULL, failure);
     }
@@ -166,26 +169,38 @@ static void try_all(struct trial *t, struct hop_table *table, struct hop_failure
     add_rows(t, sizes, verdicts, count, table, failure);
 }
 
-/* Among the first of the machine's ranks. */
-static void try_among(const struct hop_tune_job *tune, int ranks, int rank, uintptr_t comm, struct hop_table *table,
-                      struct hop_failure *failure)
+static void try_kinds(struct trial *t, struct hop_table *table, struct hop_failure *failure)
 {
-    const struct hop_mpi_shim *mpi = tune->job->mpi;
-    struct trial t = {.tune = tune, .comm = comm, .ranks = ranks, .rank = rank};
-    t.in = calloc(1, LONGEST);
-    t.out = calloc(1, LONGEST);
-    bool room = mpi->comm_all_agree(comm, t.in && t.out);
+    const struct hop_mpi_shim *mpi = t->tune->job->mpi;
+    t->in = calloc(1, LONGEST);
+    t->out = calloc(1, LONGEST);
+    bool room = mpi->comm_all_agree(t->comm, t->in && t->out);
     for (int kind = 0; kind < HOP_COLLECTIVE_COUNT && room; kind++) {
-        t.kind = (enum hop_collective_kind)kind;
-        if (rank == 0)
-            (void)fprintf(stderr, "libhopcast_mpi.so: measuring %s among %d ranks\n", hop_collective_name(t.kind),
-                          ranks);
-        try_all(&t, table, failure);
+        t->kind = (enum hop_collective_kind)kind;
+        if (t->rank == 0)
+            (void)fprintf(stderr, "libhopcast_mpi.so: measuring %s among %d ranks\n", hop_collective_name(t->kind),
+                          t->ranks);
+        try_all(t, table, failure);
     }
     if (!room && failure->status == HOP_OK)
         failure->status = hop_fail_memory(failure->diag);
-    free(t.in);
-    free(t.out);
+    free(t->in);
+    free(t->out);
+}
+
+/* Among those who are in, each at a place of its own; the others wait. */
+static void try_among(const struct hop_tune_job *tune, int ranks, int place, bool in, const char *by,
+                      struct hop_table *table, struct hop_failure *failure)
+{
+    const struct hop_mpi_shim *mpi = tune->job->mpi;
+    uintptr_t comm = mpi->collectives->split(mpi->apart(), in ? 0 : -1, place);
+    struct trial t = {.tune = tune, .comm = comm, .ranks = ranks, .rank = place, .by = by};
+    if (in) {
+        try_kinds(&t, table, failure);
+        tune->forget(comm);
+        mpi->collectives->free(comm);
+    }
+    mpi->collectives->wait_asleep(mpi->apart());
 }
 
 enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop_table *table, struct hop_diag *diag)
@@ -202,13 +217,10 @@ enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop
     }
     bool in = tune->machine[tune->job->rank] == tune->machine[0];
     for (int ranks = 2; ranks <= here; ranks = ranks < here && 2 * ranks > here ? here : 2 * ranks) {
-        uintptr_t comm = mpi->collectives->split(mpi->apart(), in && own < ranks, own);
-        if (in && own < ranks) {
-            try_among(tune, ranks, own, comm, table, &failure);
-            tune->forget(comm);
-            mpi->collectives->free(comm);
-        }
-        mpi->collectives->wait_asleep(mpi->apart());
+        try_among(tune, ranks, own, in && own < ranks, hop_algorithm_name(HOP_ALGORITHM_DEFAULT), table, &failure);
     }
+    int machines = hop_machines_of(tune->machine, mpi->ranks(mpi->apart()));
+    if (machines > 1 && machines < tune->job->ranks)
+        try_among(tune, tune->job->ranks, tune->job->rank, true, HOP_MPI_TABLE_MACHINES, table, &failure);
     return failure.status;
 }
