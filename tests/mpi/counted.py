@@ -401,7 +401,7 @@ def monitoring():
 
 
 PARTS = [calls, chain, clocks, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
-SOAKED = [cxx]  # of Open MPI; all of MPICH is
+SOAKED = [clocks, threads, only_some_ranks, cxx, spawned]  # of Open MPI; all of MPICH is
 
 
 def main():

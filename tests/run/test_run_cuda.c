@@ -163,7 +163,7 @@ static void so_it_does_on_machines_that_refuse(void **state)
     const uint32_t count = sizeof machines / sizeof machines[0];
     struct hop_topology *topology = machine_of(buses, 8);
     (void)state;
-    for (uint32_t i = 0; i < soaked(4 * count, count); i++) {
+    for (uint32_t i = 0; i < soaked(4 * count, count); i += soaked(1, REPEATED(1, 2))) {
         uint32_t n = soaked(2 + i % 7, i == 0 ? 6 : 3);
         struct many *many = all_algorithms(n, i % 2 ? "cuda" : "hip", 1);
         many->machine = &machines[i % count];
