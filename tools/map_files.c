@@ -138,8 +138,9 @@ static char *launch_text(const struct map_request *request, const struct hop_map
 static const char *launch_file(const struct map_request *request, const struct hop_map_result *result,
                                const struct hop_launch_form *form)
 {
-    bool fits = (!form->names_cores || result->seats[0].core != HOP_NONE) &&
-                (!form->names_devices || result->seats[0].local_device != HOP_NONE);
+    bool cores = result->seats[0].core != HOP_NONE, devices = result->seats[0].local_device != HOP_NONE;
+    bool fits =
+        (cores || !form->names_cores) && (devices || !form->names_devices) && (cores || devices || !form->names_either);
     return fits ? tool_text("%s/%s", request->directory, form->file) : NULL;
 }
 

@@ -181,6 +181,7 @@ struct hop_launch_form {
     const char *what; /* it is, in a few words */
     bool names_cores; /* it can say only mappings in which every rank has a core */
     bool names_devices; /* ... has a GPU */
+    bool names_either;  /* ... has a GPU, or in which every rank has a core */
 };
 /* Forms by index, NULL past the last. They are the library's, for good. */
 HOP_API const struct hop_launch_form *hop_launch_form_at(size_t index);

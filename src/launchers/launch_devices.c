@@ -60,6 +60,8 @@ static enum hop_status write_devices(struct hop_launch_plan *launch)
     return HOP_OK;
 }
 
-const struct hop_launch_writer hop_launch_devices = {
-    .form = {.name = "devices", .file = HOP_LAUNCH_SCRIPT, .what = "a script that shows each rank its device"},
-    .write = write_devices};
+const struct hop_launch_writer hop_launch_devices = {.form = {.name = "devices",
+                                                              .file = HOP_LAUNCH_SCRIPT,
+                                                              .what = "a script that shows each rank its device",
+                                                              .names_either = true},
+                                                     .write = write_devices};

@@ -358,6 +358,7 @@ static void every_form_has_a_name_and_a_file(void **state)
         }
         assert_int_equal(form->names_cores, strcmp(form->name, "rankfile") == 0);
         assert_int_equal(form->names_devices, strcmp(form->name, "vllm") == 0);
+        assert_int_equal(form->names_either, strcmp(form->name, "devices") == 0);
         script |= strcmp(form->name, "devices") == 0 && strcmp(form->file, "devices.sh") == 0;
     }
     assert_true(script);
