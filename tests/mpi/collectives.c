@@ -3,8 +3,8 @@
  * Collectives whose results are known: collectives MODE. Every rank puts in numbers that depend on its rank and on
  * the place alone, and computes by itself what has to come out; exit status 1 where something else did.
  *
- * Modes: all (all full: every type with every operation), machines (machines more: as many sizes), threads, device,
- * order (prints the bits of sums), die.
+ * Modes: all (all full: every type with every operation), machines (machines more: as many sizes), again (the
+ * same calls four times), threads, device, order (prints the bits of sums), die.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -536,6 +536,10 @@ int main(int argc, char **argv)
             progress();
         if (!few)
             many();
+    } else if (strcmp(mode, "again") == 0) {
+        few = true;
+        for (int i = 0; i < 4; i++)
+            on(MPI_COMM_WORLD);
     } else if (strcmp(mode, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) {
         threads();
     } else if (strcmp(mode, "device") == 0) {

@@ -60,8 +60,14 @@ def several_machines():
         if mpi == "mpich":
             done = run("machines", "more", ranks=3, HOPCAST_MPI_COLLECTIVES="all", **how)
             check(done.returncode == 0 and ours(done) > 1000, f"on machines, {how}: {done.stderr[:1000]}")
-    done = run("order", ranks=3, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_MPI_REPRODUCIBLE="1", HOPCAST_NODE_SIZE="2")
-    check(done.returncode == 0 and ours(done) >= 12, f"in order, on two machines: {done.stderr[:1000]}")
+    driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
+    for mode, least, more in (("order", 12, {"HOPCAST_MPI_REPRODUCIBLE": "1"}), ("threads", 100, {}),
+                              ("device", 1, {"HOPCAST_CUDA_LIBRARY": driver})):
+        done = run(mode, ranks=3, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_NODE_SIZE="2", **more)
+        check(done.returncode == 0 and ours(done) >= least, f"{mode}, on two machines: {done.stderr[:1000]}")
+    done = run("die", ranks=3, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_NODE_SIZE="2")
+    check(done.returncode != 0 and (mpi == "mpich" or "on a communicator of 2 ranks: rank 1 died" in done.stderr),
+          f"one of two machines loses a rank: {done.stderr[:1500]}")
 
 
 def threads():
@@ -131,7 +137,7 @@ def tuned():
     with open(table, "w") as file:
         file.write("\n".join(lines[:3]) + "\nallreduce 3 0B hierarchical\nbcast 3 0B default\n")
     for size, least, most in ("2", 10, 1000), ("1", 0, 0), ("3", 1, 1000):
-        done = run("machines", ranks=3, HOPCAST_MPI_COLLECTIVES=table, HOPCAST_NODE_SIZE=size)
+        done = run("again", ranks=3, HOPCAST_MPI_COLLECTIVES=table, HOPCAST_NODE_SIZE=size)
         check(done.returncode == 0 and least <= ours(done) <= most, f"a table for machines of {size}: {done.stderr[:1000]}")
 
 
