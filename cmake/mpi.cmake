@@ -21,6 +21,7 @@ foreach(pair "openmpi=Open MPI" "mpich=MPICH")
     set_target_properties(hopcast_mpi_${name} PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME hopcast-mpi-${name} C_VISIBILITY_PRESET hidden)
     target_include_directories(hopcast_mpi_${name} PRIVATE src include ${${NAME}_INCLUDE_DIRS})
     target_compile_definitions(hopcast_mpi_${name} PRIVATE _GNU_SOURCE)
+    target_compile_options(hopcast_mpi_${name} PRIVATE -Wno-stringop-overflow) # the same
     list(APPEND HOPCAST_SHIMS hopcast_${name} hopcast_mpi_${name})
     message(STATUS "${title} ${${NAME}_VERSION} found: its mpirun will start groups of ranks")
   else()

@@ -3,6 +3,7 @@
 #include "mpi/mpi_shim.h"
 
 #include <mpi.h>
+#include <stdlib.h>
 #include <time.h>
 
 /* ---- types and operations ---- */
@@ -201,6 +202,37 @@ static int reduce_scatter(const void *in, void *out, const int *counts, uintptr_
     return PMPI_Reduce_scatter(in, out, counts, (MPI_Datatype)type, (MPI_Op)op, (MPI_Comm)comm);
 }
 
+#if MPI_VERSION >= 4
+#define LARGE(call) call##_c
+typedef MPI_Count large_count;
+#else /* no call has a larger one */
+#define LARGE(call) call
+typedef int large_count;
+#endif
+enum { TAG = 1 };
+
+static void *exchange(const struct hop_mpi_block *out, int outs, const struct hop_mpi_block *in, int ins,
+                      uintptr_t word)
+{
+    MPI_Comm comm = (MPI_Comm)word;
+    MPI_Request *requests = calloc((size_t)(outs + ins) + 1, sizeof *requests);
+    bool fine = requests;
+    for (int i = 0; i < ins && fine; i++)
+        fine = LARGE(PMPI_Irecv)(in[i].at, (large_count)in[i].count, (MPI_Datatype)in[i].type, in[i].rank, TAG, comm,
+                                 &requests[i]) == MPI_SUCCESS;
+    for (int i = 0; i < outs && fine; i++)
+        fine = LARGE(PMPI_Isend)(out[i].at, (large_count)out[i].count, (MPI_Datatype)out[i].type, out[i].rank, TAG,
+                                 comm, &requests[ins + i]) == MPI_SUCCESS;
+    return fine ? requests : NULL;
+}
+
+static int exchanged(void *begun, int count)
+{
+    int error = PMPI_Waitall(count, begun, MPI_STATUSES_IGNORE);
+    free(begun);
+    return error;
+}
+
 static uintptr_t split(uintptr_t comm, int part, int order)
 {
     MPI_Comm made = MPI_COMM_NULL;
@@ -285,6 +317,8 @@ const struct hop_mpi_shim_collectives hop_mpi_shim_collectives = {
     .gatherv = gatherv,
     .scatterv = scatterv,
     .reduce_scatter = reduce_scatter,
+    .exchange = exchange,
+    .exchanged = exchanged,
     .split = split,
     .free = free_comm,
     .perform = perform,

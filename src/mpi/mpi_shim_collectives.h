@@ -6,6 +6,14 @@
 
 #include "hopcast/collective.h"
 
+/* Items of a type at an address, for or from a rank. */
+struct hop_mpi_block {
+    void *at;
+    int64_t count;
+    uintptr_t type;
+    int rank;
+};
+
 struct hop_mpi_shim_collectives {
     uintptr_t byte, single, sum; /* MPI_BYTE, MPI_FLOAT, MPI_SUM */
     /* Bytes of an item, negative: not known; *plain: items of the type lie side by side as their bytes do, which is so
@@ -29,6 +37,10 @@ struct hop_mpi_shim_collectives {
     int (*scatterv)(const void *in, const int *in_bytes, const int *in_at, void *out, int out_bytes, int root,
                     uintptr_t comm);
     int (*reduce_scatter)(const void *in, void *out, const int *counts, uintptr_t type, uintptr_t op, uintptr_t comm);
+    /* Messages to and from ranks, begun; NULL: they could not be. Then waited for, so many; 0 or an error. */
+    void *(*exchange)(const struct hop_mpi_block *out, int outs, const struct hop_mpi_block *in, int ins,
+                      uintptr_t comm);
+    int (*exchanged)(void *begun, int count);
     /* Communicators of the ranks that say the same part, in that order; comm_null to those that say -1. */
     uintptr_t (*split)(uintptr_t comm, int part, int order);
     void (*free)(uintptr_t comm);

@@ -306,7 +306,79 @@ static void all(void)
     on(MPI_COMM_SELF);
 }
 
-/* Two machines, of ranks in a row: in order, in one that is not its own inverse, the last alone on its machine, one of each. */
+/* Each rank tells its neighbours something of a length that depends on both ends, or on nothing. */
+static void among_neighbours(MPI_Comm comm, int ins, const int *from, int outs, const int *to, int scale)
+{
+    int rank, counts[2][16], places[2][16], at = 0;
+    MPI_Comm_rank(comm, &rank);
+    memset(out, 0, (size_t)MOST * 4);
+    for (int i = 0; i < outs; i++) {
+        counts[0][i] = to[i] < 0 ? 0 : (1 + (rank + 2 * to[i]) % 5) * scale;
+        places[0][i] = at;
+        fill(&(struct element){"int", MPI_INT, 4, 'i'}, in + at * 4, rank, to[i], counts[0][i]);
+        at += counts[0][i];
+    }
+    for (int i = 0, end = MOST / 2; i < ins; i++) {
+        counts[1][i] = from[i] < 0 ? 0 : (1 + (from[i] + 2 * rank) % 5) * scale / 4;
+        places[1][i] = (end -= counts[1][i] * 4) / 4;
+    }
+    MPI_Neighbor_alltoallv(in, counts[0], places[0], MPI_INT, out, counts[1], places[1], fours, comm);
+    for (int i = 0; i < ins; i++)
+        for (long k = 0; from[i] >= 0 && k < counts[1][i] * 4; k++)
+            check(((int *)(void *)out)[places[1][i] * 4 + k] == input(from[i], rank + k), "neighbor_alltoallv", from[i],
+                  k);
+    for (int i = 0; i < outs; i++)
+        fill(&(struct element){"int", MPI_INT, 4, 'i'}, in + (long)i * scale * 4, rank, to[i], scale);
+    MPI_Neighbor_alltoall(in, scale, MPI_INT, out, scale / 4, fours, comm);
+    for (int i = 0; i < ins; i++)
+        for (long k = 0; from[i] >= 0 && k < scale; k++)
+            check(((int *)(void *)out)[i * scale + k] == input(from[i], rank + k), "neighbor_alltoall", from[i], k);
+    fill(&(struct element){"int", MPI_INT, 4, 'i'}, in, rank, 0, scale);
+    MPI_Neighbor_allgather(in, scale, MPI_INT, out, scale / 4, fours, comm);
+    for (int i = 0; i < ins; i++)
+        for (long k = 0; from[i] >= 0 && k < scale; k++)
+            check(((int *)(void *)out)[i * scale + k] == input(from[i], k), "neighbor_allgather", from[i], k);
+    for (int i = 0; i < ins; i++) {
+        counts[1][i] = from[i] < 0 ? 0 : scale / 4;
+        places[1][i] = (ins - i) * scale / 4;
+    }
+    MPI_Neighbor_allgatherv(in, scale, MPI_INT, out, counts[1], places[1], fours, comm);
+    for (int i = 0; i < ins; i++)
+        for (long k = 0; from[i] >= 0 && k < scale; k++)
+            check(((int *)(void *)out)[(ins - i) * scale + k] == input(from[i], k), "neighbor_allgatherv", from[i], k);
+}
+
+/* A line, a ring if it is long enough, and a graph whose edges go one way, on ranks to and fro. */
+static void neighbours(void)
+{
+    MPI_Comm made;
+    int ends[16], others_of[16], to[16], from[16], outs = 0, ins = 0, rank;
+    for (int ring = 0; ring < 2; ring++) {
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &world_ranks, &ring, 0, &made);
+        MPI_Cart_shift(made, 0, 1, &ends[0], &ends[1]);
+        for (int scale = 4; scale <= 4096 && (!ring || world_ranks > 2); scale *= 32)
+            among_neighbours(made, 2, ends, 2, ends, scale);
+        MPI_Comm_free(&made);
+    }
+    rank = world_ranks - 1 - world_rank;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &made);
+    for (int r = 0; r < world_ranks && r < 16; r++) {
+        if ((r + rank * 2) % 3 != 1)
+            from[ins++] = r;
+        if ((rank + r * 2) % 3 != 1)
+            to[outs++] = r;
+    }
+    MPI_Comm graph;
+    MPI_Dist_graph_create_adjacent(made, ins, from, MPI_UNWEIGHTED, outs, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    MPI_Dist_graph_neighbors(graph, ins, ends, MPI_UNWEIGHTED, outs, others_of, MPI_UNWEIGHTED);
+    for (int scale = 4; scale <= 4096; scale *= 32)
+        among_neighbours(graph, ins, ends, outs, others_of, scale);
+    MPI_Comm_free(&graph);
+    MPI_Comm_free(&made);
+}
+
+/* Two machines, of ranks in a row: in order, in one that is not its own inverse, the last alone on its machine, one of
+ * each. */
 static void machines(void)
 {
     int half = world_ranks / 2, keys[] = {world_rank, world_rank == 1 ? world_ranks : world_rank, -world_rank},
@@ -532,6 +604,7 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "machines") == 0) {
         few = argc < 3;
         machines();
+        neighbours();
         if (!few)
             progress();
         if (!few)

@@ -135,7 +135,7 @@ def tuned():
     done = run("all", "full", HOPCAST_MPI_COLLECTIVES=table)
     check(done.returncode == 0 and ours(done) > 1000, f"a table of two minds: {done.stderr[:1000]}")
     with open(table, "w") as file:
-        file.write("\n".join(lines[:3]) + "\nallreduce 3 0B hierarchical\nbcast 3 0B default\n")
+        file.write("\n".join(lines[:3]) + "\nneighbours 3 0B hierarchical\nallreduce 3 0B hierarchical\nbcast 3 0B default\n")
     for size, least, most in ("2", 10, 1000), ("1", 0, 0), ("3", 1, 1000):
         done = run("again", ranks=3, HOPCAST_MPI_COLLECTIVES=table, HOPCAST_NODE_SIZE=size)
         check(done.returncode == 0 and least <= ours(done) <= most, f"a table for machines of {size}: {done.stderr[:1000]}")

@@ -138,9 +138,21 @@ __attribute__((noinline)) static bool try_instead(struct hop_comm_state *state, 
            run(state, &wanted, by, error);
 }
 
+static bool do_neighbours(struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+{
+    uintptr_t comm = hop_mpi_call_comm(call, arguments);
+    bool ours = state->machines && !state->never && hop_comm_neighbours(&here.rules, state) &&
+                hop_comm_levels(&here.rules, state, comm) && hop_neighbours_travel(here.job, state, comm);
+    if (ours)
+        *error = hop_run_neighbours(here.job, state, call, arguments);
+    return ours;
+}
+
 static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
 {
     struct hop_comm_state *state = hop_comm_state_of(&here.rules, hop_mpi_call_comm(call, arguments));
+    if (state && hop_mpi_call_is_neighbours(call))
+        return do_neighbours(state, call, arguments, error);
     if (!state || (state->never && !state->orderly) || was_left(state, call, arguments))
         return false;
     return try_instead(state, call, arguments, error);

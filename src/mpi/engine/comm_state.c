@@ -105,6 +105,12 @@ const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_
     return state->chosen[shape->kind].by;
 }
 
+bool hop_comm_neighbours(const struct hop_comm_rules *rules, const struct hop_comm_state *state)
+{
+    return !rules->table ||
+           hop_mpi_table_find(rules->table, HOP_MPI_TABLE_NEIGHBOURS, (uint32_t)state->ranks->size, true, 0);
+}
+
 /* ---- a team ---- */
 
 static void go_on(void *mpi)

@@ -84,8 +84,16 @@ bool hop_two_levels_make(struct hop_two_levels *levels, const struct hop_mpi_shi
     return false;
 }
 
+void hop_two_levels_everyone(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, uintptr_t comm, int rank)
+{
+    levels->everyone = mpi->collectives->split(comm, 0, rank);
+    levels->has_everyone = true;
+}
+
 void hop_two_levels_free(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi)
 {
+    if (levels->has_everyone)
+        mpi->collectives->free(levels->everyone);
     if (levels->machines > 0 && levels->leaders != mpi->comm_null)
         mpi->collectives->free(levels->leaders);
     if (levels->machines > 0 && levels->here != mpi->comm_null)

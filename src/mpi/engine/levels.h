@@ -17,6 +17,8 @@ struct hop_two_levels {
     bool in_order;            /* which is as they are numbered */
     int *bytes, *at;          /* of each machine, as a call needs them */
     uintptr_t here, leaders;  /* communicators; leaders: of those alone */
+    uintptr_t everyone;       /* of all, for messages */
+    bool has_everyone;
 };
 
 /* On how many machines its ranks are, `machine` being of each rank of the job the lowest rank there; 0: not known. */
@@ -24,6 +26,7 @@ int hop_machines_of(const int *machine, const struct hop_mpi_ranks *ranks);
 /* All ranks of the communicator call it, inside a collective call on it; false, on all of them: that failed. */
 bool hop_two_levels_make(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, const int *machine,
                          const struct hop_mpi_ranks *ranks, uintptr_t comm);
+void hop_two_levels_everyone(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, uintptr_t comm, int rank);
 /* All of them, too. */
 void hop_two_levels_free(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct call {
-    bool is, large;
+    bool is, large, neighbours;
     enum hop_collective_kind kind;
     int8_t at[128]; /* of each role its argument, -1: none */
     int8_t key[HOP_MPI_KEY];
@@ -25,6 +25,21 @@ struct call {
 
 static struct call calls[HOP_MPI_CALL_COUNT];
 
+static void mark_neighbours(void)
+{
+    static const enum hop_mpi_call marked[] = {CALL_MPI_Neighbor_allgather,  CALL_MPI_Neighbor_allgather_c,
+                                               CALL_MPI_Neighbor_allgatherv, CALL_MPI_Neighbor_allgatherv_c,
+                                               CALL_MPI_Neighbor_alltoall,   CALL_MPI_Neighbor_alltoall_c,
+                                               CALL_MPI_Neighbor_alltoallv,  CALL_MPI_Neighbor_alltoallv_c};
+    for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
+        calls[marked[i]] = (struct call){.is = true, .large = i % 2 == 1, .neighbours = true};
+}
+
+bool hop_mpi_call_is_neighbours(enum hop_mpi_call call)
+{
+    return calls[call].neighbours;
+}
+
 __attribute__((constructor)) static void find_roles(void)
 {
     static const char *const roles[] = {
@@ -33,11 +48,12 @@ __attribute__((constructor)) static void find_roles(void)
 #undef ROLES
     };
 #define MARK(name, what)                                                                                               \
-    calls[CALL_##name] = (struct call){true, false, what, {0}, {0}};                                                   \
-    calls[CALL_##name##_c] = (struct call){true, true, what, {0}, {0}};
+    calls[CALL_##name] = (struct call){true, false, false, what, {0}, {0}};                                            \
+    calls[CALL_##name##_c] = (struct call){true, true, false, what, {0}, {0}};
     COLLECTIVES(MARK)
 #undef MARK
-    calls[CALL_MPI_Barrier] = (struct call){true, false, HOP_COLLECTIVE_BARRIER, {0}, {0}};
+    calls[CALL_MPI_Barrier] = (struct call){true, false, false, HOP_COLLECTIVE_BARRIER, {0}, {0}};
+    mark_neighbours();
     for (int c = 0; c < HOP_MPI_CALL_COUNT; c++) {
         memset(calls[c].at, -1, sizeof calls[c].at);
         for (int i = 0; calls[c].is && roles[c][i]; i++) {
@@ -81,6 +97,27 @@ bool hop_mpi_call_has_key(const struct hop_mpi_shim *mpi, enum hop_mpi_call call
 uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments)
 {
     return arguments[calls[call].at['c']];
+}
+
+static int64_t entry(const struct call *call, uintptr_t array, int i)
+{
+    return call->large ? ((const int64_t *)array)[i] : ((const int *)array)[i];
+}
+
+/* An allgather sends one block to all; where blocks are of one length they follow each other. */
+struct hop_mpi_block hop_mpi_call_block(const struct hop_mpi_shim *mpi, enum hop_mpi_call which,
+                                        const uintptr_t *arguments, bool in, int i, int rank)
+{
+    const struct call *call = &calls[which];
+    int counts = call->at[(unsigned char)"vk"[in]], count = call->at[(unsigned char)"nm"[in]];
+    struct hop_mpi_block block = {.rank = rank, .type = arguments[call->at[(unsigned char)"tu"[in]]]};
+    bool same = !in && counts < 0 && which != CALL_MPI_Neighbor_alltoall && which != CALL_MPI_Neighbor_alltoall_c;
+    block.count = counts >= 0   ? entry(call, arguments[counts], i)
+                  : call->large ? (int64_t)arguments[count]
+                                : (int)arguments[count];
+    int64_t first = counts >= 0 ? entry(call, arguments[counts + 1], i) : same ? 0 : i * block.count;
+    block.at = (char *)arguments[call->at[(unsigned char)"sr"[in]]] + first * mpi->collectives->extent(block.type);
+    return block;
 }
 
 /* ---- reading ---- */

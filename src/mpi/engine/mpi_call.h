@@ -36,6 +36,10 @@ struct hop_mpi_wanted {
 /* Calls that may be collectives of a schedule, and of which kind. */
 bool hop_mpi_call_is_collective(enum hop_mpi_call call);
 enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call);
+/* Of a neighbourhood collective, what goes along the i-th edge out or in, to or from that rank. */
+bool hop_mpi_call_is_neighbours(enum hop_mpi_call call);
+struct hop_mpi_block hop_mpi_call_block(const struct hop_mpi_shim *mpi, enum hop_mpi_call which,
+                                        const uintptr_t *arguments, bool in, int i, int rank);
 /* What makes it as long as it is: counts, types and the root, who goes by other ones. Two calls of the same, of
  * predefined types, are as long. */
 enum { HOP_MPI_KEY = 5 };

@@ -11,7 +11,8 @@ _Static_assert(HOP_IS_TABLE_ROW(hop_mpi_row_of_table), "its rows begin as all ro
 
 static const char *name_of(unsigned collective)
 {
-    return hop_collective_name((enum hop_collective_kind)collective);
+    return collective == HOP_MPI_TABLE_NEIGHBOURS ? "neighbours"
+                                                  : hop_collective_name((enum hop_collective_kind)collective);
 }
 
 static void read_row(struct hop_fields *fields, void *into, struct hop_arena *arena)
@@ -22,7 +23,7 @@ static void read_row(struct hop_fields *fields, void *into, struct hop_arena *ar
     row->by = hop_field_is(word, HOP_MPI_TABLE_LIBRARY) ? HOP_MPI_TABLE_LIBRARY : NULL;
     if (hop_field_is(word, HOP_MPI_TABLE_MACHINES) && row->collective != HOP_COLLECTIVE_ALLTOALL)
         row->by = HOP_MPI_TABLE_MACHINES;
-    for (int a = 0; a < HOP_ALGORITHM_COUNT && !row->by; a++) {
+    for (int a = 0; a < HOP_ALGORITHM_COUNT && !row->by && row->collective < HOP_COLLECTIVE_COUNT; a++) {
         if (hop_field_is(word, hop_algorithm_name((enum hop_algorithm)a)) &&
             hop_collective_has((enum hop_collective_kind)row->collective, (enum hop_algorithm)a))
             row->by = hop_algorithm_name((enum hop_algorithm)a);
@@ -46,7 +47,7 @@ const struct hop_table_kind hop_mpi_table_kind = {
     .columns = "collective, ranks, size, library or an algorithm; remarks after a #",
     .example = "allreduce 4 16KiB default",
     .name = name_of,
-    .collectives = HOP_COLLECTIVE_COUNT,
+    .collectives = HOP_COLLECTIVE_COUNT + 1,
     .broadcast = HOP_COLLECTIVE_BROADCAST,
     .ranks_most = 1 << 20,
     .rows_most = 1 << 16,
@@ -103,8 +104,8 @@ bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks, bool machi
     return i < table->count;
 }
 
-const char *hop_mpi_table_find(const struct hop_table *table, enum hop_collective_kind kind, uint32_t ranks,
-                               bool machines, uint64_t bytes)
+const char *hop_mpi_table_find(const struct hop_table *table, unsigned kind, uint32_t ranks, bool machines,
+                               uint64_t bytes)
 {
     const struct hop_mpi_row_of_table *row = hop_table_find(table, kind, ranks, bytes);
     bool ours = row && row->ranks == ranks && row->from_bytes <= bytes && is_ours(row->by, machines);

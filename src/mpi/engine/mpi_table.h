@@ -11,8 +11,8 @@
  *     allreduce            2   16777217B  library
  *
  * A row counts from its size on, to the next one's of the same collective and ranks: the library's, ours by an
- * algorithm, or, on several machines, hierarchical. What has no row is the library's. It counts on the machine, beside the MPI and for the hopcast that its
- * head names.
+ * algorithm, or, on several machines, hierarchical. What has no row is the library's. It counts on the machine, beside
+ * the MPI and for the hopcast that its head names.
  */
 #ifndef HOP_MPI_TABLE_H
 #define HOP_MPI_TABLE_H
@@ -22,6 +22,8 @@
 
 #define HOP_MPI_TABLE_LIBRARY "library"
 #define HOP_MPI_TABLE_MACHINES "hierarchical" /* ours among ranks on several machines, as others are on one */
+
+#define HOP_MPI_TABLE_NEIGHBOURS ((unsigned)HOP_COLLECTIVE_COUNT) /* neighbourhood collectives, of any size */
 
 struct hop_mpi_row_of_table {
     unsigned collective; /* enum hop_collective_kind */
@@ -41,7 +43,7 @@ const char *hop_mpi_table_head(int i, const char *library, char line[HOP_MPI_TAB
 enum hop_status hop_mpi_table_check(const struct hop_table *table, const char *library, struct hop_diag *diag);
 /* Whether anything is ours among so many ranks, on one machine or several; and how: NULL, the library's. */
 bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks, bool machines);
-const char *hop_mpi_table_find(const struct hop_table *table, enum hop_collective_kind kind, uint32_t ranks,
-                               bool machines, uint64_t bytes);
+const char *hop_mpi_table_find(const struct hop_table *table, unsigned kind, uint32_t ranks, bool machines,
+                               uint64_t bytes);
 
 #endif

@@ -15,6 +15,11 @@ bool hop_runs_on_levels(enum hop_collective_kind kind);
 void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
                        int *error);
 
+/* Of such a communicator, all ranks call it: whether neighbourhood collectives can be, each doing one; its MPI error. */
+bool hop_neighbours_travel(const struct hop_mpi_job *job, struct hop_comm_state *state, uintptr_t comm);
+int hop_run_neighbours(const struct hop_mpi_job *job, struct hop_comm_state *state, enum hop_mpi_call call,
+                       const uintptr_t *arguments);
+
 /* Whether results depend on the order of ranks, and it is a sum or product of a predefined type. */
 bool hop_is_of_an_order(const struct hop_mpi_shim *mpi, const struct hop_mpi_wanted *wanted);
 /* The algorithm that folds ranks' inputs in their order, the first two first; NULL: none does among so many. */
