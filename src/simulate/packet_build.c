@@ -406,7 +406,8 @@ static bool allocate_run(struct hop_packets *p)
     p->credits = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->credits);
     p->fifos = hop_arena_alloc(&p->arena, ((size_t)p->fifo_count + 1) * sizeof *p->fifos);
     p->heap = hop_arena_alloc(&p->arena, streams * sizeof *p->heap);
-    p->touched = hop_arena_alloc(&p->arena, ((size_t)p->wire_count + 1) * sizeof *p->touched);
+    /* In an instant a link is touched by what happens, and once more by a packet that is passed to it while links are served. */
+    p->touched = hop_arena_alloc(&p->arena, (2 * (size_t)p->wire_count + 1) * sizeof *p->touched);
     p->ended = hop_arena_alloc(&p->arena, ((size_t)p->transfer_count + 1) * sizeof *p->ended);
 #ifndef NDEBUG
     p->order = hop_arena_alloc(&p->arena, ((size_t)p->step_count + 1) * sizeof *p->order);
