@@ -59,10 +59,9 @@ static struct hop_card make_card(const struct hop_fabric_maker *maker)
     double buffers = hop_maker_value(maker, "buffers", 1);
     /* Half of it walks the list of buffers, which the paper's tests left at one; half looks up the page. */
     double rx_s = PACKET_BYTES / RX_BPS * (1 + buffers) / 2;
-    double link_s = hop_maker_value(maker, "latency", HOP_S);
     struct hop_card card = {
-        .buffer_bytes = FIFO_BYTES, .put_s = HOST_TO_HOST_S - PACKET_BYTES / RX_BPS - 3 * link_s, .copy_s = COPY_S};
-    card.completion_s = hop_max(HOST_GAP_S - card.put_s, 0);
+        .buffer_bytes = FIFO_BYTES, .put_s = HOST_TO_HOST_S - PACKET_BYTES / RX_BPS - 3 * HOP_S, .copy_s = COPY_S};
+    card.completion_s = HOST_GAP_S - card.put_s;
     card.ways[HOP_CARD_HOST_READ] = (struct hop_card_engine){.rate_Bps = HOST_READ_BPS};
     card.ways[HOP_CARD_DEVICE_READ] = (struct hop_card_engine){.processor_s = version == 1 ? SOFTWARE_S : 0,
                                                                .request_s = HEAD_S,

@@ -87,6 +87,7 @@ static void one_packet_takes_each_stage_once(void **state)
     assert_near(host_s, PACKET / 2.4e9 + torus_s + RX_S + PACKET / 8e9, 1e-6);
     double gpu_s = on("apenet:2", "gpu0 -> gpu1 4096");
     assert_near(gpu_s, 1.8e-6 + PACKET / 1.536e9 + torus_s + RX_DEVICE_S + PACKET / 5.5e9, 1e-6);
+    assert_near(on("apenet:2,latency=2us", "gpu0 -> gpu1 4096"), gpu_s + 3 * (2e-6 - 100e-9), 1e-6);
     double far_s = on("apenet:4x4x4", "gpu0 -> gpu42 4096"), hops = 6; /* (2, 2, 2), each dimension half-way round */
     assert_near(far_s, gpu_s + (hops - 1) * 100e-9, 1e-6);
 }
