@@ -10,36 +10,24 @@ import functools
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
-mpi, build, source = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
-command, hopcast = os.path.join(build, "hopcast-amb"), os.path.join(build, "hopcast")
-driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
-work, failures = tempfile.mkdtemp(), 0
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
-                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C",
-                  HOPCAST_FAKE_CUDA_DELAY="0")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../command"))
+from under_mpi import build, check, fake_cuda, hopcast, mpi, run_parts, start, work  # noqa: E402
+
+source, command = os.path.abspath(sys.argv[3]), os.path.join(build, "hopcast-amb")
+os.environ["HOPCAST_FAKE_CUDA_DELAY"] = "0"
 for name in ("HOPCAST_MPI", "HOPCAST_CUDA_LIBRARY"):
     os.environ.pop(name, None)
-
-
-def check(holds, what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", what, flush=True)
-    return holds
 
 
 def run(*words, **environment):
     """Under the launcher: words are its own from -n on."""
     folder = tempfile.mkdtemp(dir=work)
-    done = subprocess.run(["mpirun." + mpi, *words], capture_output=True, text=True, timeout=240, cwd=folder,
-                          env={**os.environ, **environment})
-    return done, folder
+    return start(*words, cwd=folder, **environment), folder
 
 
 @functools.cache
@@ -57,7 +45,7 @@ def made(pattern, size):
 
 def exchanges(ranks, wanted, *options):
     """All nine pairs with the profiler before it; device buffers are the stand-in's, so staged: they, too, leave from the host."""
-    done, folder = run("-n", str(ranks), command, "--quick", "--json", *options, HOPCAST_CUDA_LIBRARY=driver,
+    done, folder = run("-n", str(ranks), command, "--quick", "--json", *options, HOPCAST_CUDA_LIBRARY=fake_cuda,
                        LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
     if not check(done.returncode == 0, f"{ranks} ranks: {done.returncode} {done.stderr[:1000]}"):
         return None
@@ -107,7 +95,7 @@ def thesis():
     exchanges(64, ["stencil:8x8", "stencil:4x4x4", "coll:4x4x4"], "--sizes", "256")
 
 
-TWO, FAKE = ("-n", "2", command, "--quick"), {"HOPCAST_CUDA_LIBRARY": driver}
+TWO, FAKE = ("-n", "2", command, "--quick"), {"HOPCAST_CUDA_LIBRARY": fake_cuda}
 REFUSALS = [
     ((*TWO, "--host-pattern", "stencil:4x4", "--device", "host"), {}, "stencil:4x4 has 16 ranks, and the job 2"),
     (("-n", "1", command, "-q", ":", "-n", "1", "env", "HOPCAST_FAKE_CUDA_FAIL=work:4=700", command, "-q"), FAKE, "hopcast: rank 1, cuda"),
@@ -167,7 +155,7 @@ def straight():
                     "static void alltoall_changed(const void *from, void *to, size_t size, uint64_t group)\n"
                     "{\n    alltoall(SEEN(from), SEEN(to), size, group);\n}\n", ["start", "receive", "send", "alltoall"])
     done, folder = run("-n", "4", command, "-q", "--json", "--host-pattern", "ring:4", "--device-pattern", "3d", "--device-pattern", "coll", "--sizes",
-                       "5000B", HOPCAST_CUDA_LIBRARY=driver, HOPCAST_MPI=takes, LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
+                       "5000B", HOPCAST_CUDA_LIBRARY=fake_cuda, HOPCAST_MPI=takes, LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
     if not check(done.returncode == 0, f"straight: {done.returncode} {done.stderr[:1000]}"):
         return
     result = json.loads(done.stdout)
@@ -186,27 +174,9 @@ def straight():
         check(+found == wanted, f"traffic of {memory} memory: {found}, not {wanted}")
     with open(os.path.join(work, "a.map"), "w") as file:
         file.write("0 gpu5 bus=0000:90:00.0\n1 gpu1 bus=0000:0f:00.0\n")
-    done, _ = run("-n", "2", command, "-q", "--json", "--sizes", "256B", HOPCAST_CUDA_LIBRARY=driver, HOPCAST_MPI_TRAFFIC="none",
+    done, _ = run("-n", "2", command, "-q", "--json", "--sizes", "256B", HOPCAST_CUDA_LIBRARY=fake_cuda, HOPCAST_MPI_TRAFFIC="none",
                   HOPCAST_MAP=os.path.join(work, "a.map"), LD_PRELOAD=os.path.join(build, "libhopcast_mpi.so"))
     check(done.returncode == 0 and json.loads(done.stdout)["device"] == "Stand-in 5", f"mapped: {done.stdout} {done.stderr}")
 
 
-PARTS = {part.__name__: part for part in (few, thesis, refused, refused_too, wrong, straight)}
-
-
-def main():
-    if not shutil.which("mpirun." + mpi) or not os.path.exists(os.path.join(build, f"hopcast-{mpi}.so")):
-        print(f"skip: no mpirun.{mpi}, or no shim for it")
-        return 77
-    try:
-        for name in sys.argv[4:]:
-            PARTS[name]()
-            print(name, flush=True)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    print(f"{failures} failures")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+run_parts(few, thesis, refused, refused_too, wrong, straight, asked=sys.argv[4:])

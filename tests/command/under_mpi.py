@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of commands under mpirun share: which mpirun, what they found wrong, whose processes are there.
+"""What the tests under mpirun share: which mpirun, what they found wrong, whose processes are there.
 
-Every program that imports this is called `NAME.py openmpi|mpich HOPCAST [briefly]`. No outcome depends on how long something takes: waits
+Every program that imports this is called `NAME.py openmpi|mpich HOPCAST|BUILD ...`, by the command or the folder where it is. No outcome depends on how long something takes: waits
 are for a state, and PATIENCE_S, after which they give up, is longer than a busy machine takes for anything here.
 """
 import os
@@ -14,16 +14,20 @@ import time
 
 PATIENCE_S = 240
 mpi, hopcast = sys.argv[1], os.path.abspath(sys.argv[2])
+if os.path.isdir(hopcast):
+    hopcast = os.path.join(hopcast, "hopcast")
+build = os.path.dirname(hopcast)
+fake_cuda = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
 briefly = "briefly" in sys.argv[3:]  # under sanitizers each start takes seconds
 launcher = "mpirun." + mpi
-_shim = os.path.join(os.environ.get("HOPCAST_MPI_PATH", os.path.dirname(hopcast)), "hopcast-%s.so" % mpi)
+_shim = os.path.join(os.environ.get("HOPCAST_MPI_PATH", build), "hopcast-%s.so" % mpi)
 if not shutil.which(launcher) or not os.path.exists(_shim):
     print("skip: there is no %s or no %s" % (launcher, _shim))
     sys.exit(77)
 work = tempfile.mkdtemp()
 # What Open MPI keeps in files goes with the folder, whoever was killed, and no other mpirun meets it there.
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
-                  OMPI_MCA_btl_vader_backing_directory=work, LC_ALL="C")
+                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C")
 _failures = 0
 
 
@@ -35,10 +39,10 @@ def check(holds, what):
     return holds
 
 
-def run_parts(*parts):
-    """All of them, and ends the program."""
+def run_parts(*parts, asked=()):
+    """All of them, or those of these names, and ends the program."""
     try:
-        for part in parts:
+        for part in [part for part in parts if not asked or part.__name__ in asked]:
             begin = time.time()
             part()
             print("%-14s %5.1f s" % (part.__name__, time.time() - begin), flush=True)
@@ -48,10 +52,15 @@ def run_parts(*parts):
     sys.exit(1 if _failures else 0)
 
 
+def start(*words, cwd=work, timeout=PATIENCE_S, **environment):
+    """The launcher with these words of its own and variables more, until it ends."""
+    return subprocess.run([launcher, *words], capture_output=True, text=True, timeout=timeout, cwd=cwd,
+                          env={**os.environ, **environment})
+
+
 def command(ranks, *arguments, options=()):
     """hopcast on so many ranks; 0: without a launcher."""
-    start = [launcher] + (["--oversubscribe"] if mpi == "openmpi" else []) + list(options) + ["-n", str(ranks)] if ranks else []
-    return start + [hopcast] + list(arguments)
+    return ([launcher, *options, "-n", str(ranks)] if ranks else []) + [hopcast] + list(arguments)
 
 
 def wait_until(condition):

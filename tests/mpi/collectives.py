@@ -6,31 +6,20 @@ The program computes what has to come out; it has to be the same with and withou
 kinds, types, operations, roots and communicators; with HOPCAST_SOAK=1 every type with every operation, and more ranks."""
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
-mpi, build, program = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
-launcher, library, soak = "mpirun." + mpi, os.path.join(build, "libhopcast_mpi.so"), bool(os.environ.get("HOPCAST_SOAK"))
-work, failures = tempfile.mkdtemp(), 0
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
-                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C",
-                  HOPCAST_MPI_TRAFFIC="none", HOPCAST_VERBOSE="1")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../command"))
+from under_mpi import build, check, fake_cuda, mpi, run_parts, start, work  # noqa: E402
+
+program, library, soak = os.path.abspath(sys.argv[3]), os.path.join(build, "libhopcast_mpi.so"), bool(os.environ.get("HOPCAST_SOAK"))
+os.environ.update(HOPCAST_MPI_TRAFFIC="none", HOPCAST_VERBOSE="1")
 os.environ.pop("HOPCAST_MPI_PATH", None)
 
 
-def check(holds, what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", what, flush=True)
-    return holds
-
-
 def run(*mode, ranks=2, preload=library, **environment):
-    return subprocess.run([launcher, "-n", str(ranks), program, *mode], capture_output=True, text=True, timeout=600, cwd=work,
-                          env={**os.environ, "LD_PRELOAD": preload, **environment})
+    return start("-n", str(ranks), program, *mode, timeout=600, LD_PRELOAD=preload, **environment)
 
 
 def ours(done):
@@ -60,9 +49,8 @@ def several_machines():
         if mpi == "mpich":
             done = run("machines", "more", ranks=3, HOPCAST_MPI_COLLECTIVES="all", **how)
             check(done.returncode == 0 and ours(done) > 1000, f"on machines, {how}: {done.stderr[:1000]}")
-    driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
     for mode, least, more in (("order", 12, {"HOPCAST_MPI_REPRODUCIBLE": "1"}), ("threads", 100, {}),
-                              ("device", 1, {"HOPCAST_CUDA_LIBRARY": driver})):
+                              ("device", 1, {"HOPCAST_CUDA_LIBRARY": fake_cuda})):
         done = run(mode, ranks=3, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_NODE_SIZE="2", **more)
         check(done.returncode == 0 and ours(done) >= least, f"{mode}, on two machines: {done.stderr[:1000]}")
     done = run("die", ranks=3, HOPCAST_MPI_COLLECTIVES="all", HOPCAST_NODE_SIZE="2")
@@ -79,8 +67,7 @@ def threads():
 def device():
     if not soak:
         return
-    driver = os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1")
-    done = run("device", HOPCAST_MPI_COLLECTIVES="all", HOPCAST_CUDA_LIBRARY=driver)
+    done = run("device", HOPCAST_MPI_COLLECTIVES="all", HOPCAST_CUDA_LIBRARY=fake_cuda)
     check(done.returncode == 0 and ours(done) > 0, f"host beside device: {done.stderr[:1000]}")
 
 
@@ -150,28 +137,8 @@ def set_up_on_one_side():
         file.write('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"\n'
                    'exec unshare -m sh -c \'mount -t tmpfs none /dev/shm && exec "$@"\' sh "$@"\n')
     os.chmod(script, 0o755)
-    done = subprocess.run([launcher, "-n", "2", script, program, "order"], capture_output=True, text=True, timeout=300, cwd=work,
-                          env={**os.environ, "LD_PRELOAD": library, "HOPCAST_MPI_COLLECTIVES": "all"})
+    done = start("-n", "2", script, program, "order", LD_PRELOAD=library, HOPCAST_MPI_COLLECTIVES="all")
     check(done.returncode == 0 and "hopcast did 0 collectives" in done.stderr, f"a rank apart: {done.stderr[:1000]}")
 
 
-PARTS = [same_results, several_machines, threads, device, order, a_rank_is_killed, tables, tuned, set_up_on_one_side]
-
-
-def main():
-    if not shutil.which(launcher) or not os.path.exists(program):
-        print(f"skip: no {launcher}, or nothing for it")
-        return 77
-    try:
-        for part in PARTS:
-            if len(sys.argv) == 4 or part.__name__ in sys.argv[4:]:
-                part()
-                print(part.__name__, flush=True)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    print(f"{failures} failures")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+run_parts(same_results, several_machines, threads, device, order, a_rank_is_killed, tables, tuned, set_up_on_one_side, asked=sys.argv[4:])

@@ -12,28 +12,19 @@ import subprocess
 import sys
 import tempfile
 
-mpi, build, patterns = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
-launcher, library = "mpirun." + mpi, os.path.join(build, "libhopcast_mpi.so")
-work, failures = tempfile.mkdtemp(), 0
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
-                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../command"))
+from under_mpi import build, check, fake_cuda, hopcast, mpi, run_parts, start, work  # noqa: E402
+
+patterns, library = os.path.abspath(sys.argv[3]), os.path.join(build, "libhopcast_mpi.so")
 os.environ.pop("HOPCAST_MPI_PATH", None)
-
-
-def check(holds, what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", what, flush=True)
-    return holds
 
 
 def run(program, *arguments, ranks=4, options=(), preload=library, **environment):
     """Its result, and the folder in which it ran."""
     folder = tempfile.mkdtemp(dir=work)
-    done = subprocess.run([launcher, *options, "-n", str(ranks), program, *(a.replace("FOLDER", folder) for a in arguments)],
-                          capture_output=True, text=True, timeout=240, cwd=folder,
-                          env={**os.environ, "LD_PRELOAD": preload, **environment})
+    done = start(*options, "-n", str(ranks), program, *(a.replace("FOLDER", folder) for a in arguments), cwd=folder,
+                 LD_PRELOAD=preload, **environment)
     return done, folder
 
 
@@ -108,7 +99,7 @@ def recorded(folder, what, name="run.hop"):
 
 
 def predicted(path, ranks, model="loggp"):
-    done = subprocess.run([os.path.join(build, "hopcast"), "predict", path, "--on", f"star:{ranks}", "--model", model, "--json",
+    done = subprocess.run([hopcast, "predict", path, "--on", f"star:{ranks}", "--model", model, "--json",
                            "--range", "none"], capture_output=True, text=True)
     check(done.returncode == 0, f"predict {path}: {done.stderr}")
     return json.loads(done.stdout) if done.returncode == 0 else None
@@ -134,7 +125,7 @@ def calls():
     check(traffic(named, "own name.json") and os.listdir(named).count("hopcast-traffic.json") == 0 and
           re.search(r"4 ranks on .*in own name.json\n.*call .*\n(.*\n)*  MPI_Ssend +4 ", done.stderr), f"a summary: {done.stderr}")
     between = sum(size for (_, source, to), (size, _) in told(document).items() if source != to)
-    mapped = subprocess.run([os.path.join(build, "hopcast"), "map", os.path.join(folder, "hopcast-traffic.json"), "--on", "t2"],
+    mapped = subprocess.run([hopcast, "map", os.path.join(folder, "hopcast-traffic.json"), "--on", "t2"],
                             capture_output=True, text=True)
     check(f"0B of device traffic, {between}B of host traffic" in mapped.stdout, f"map reads it: {mapped.stdout}{mapped.stderr}")
 
@@ -164,9 +155,8 @@ def clocks():
         print("no time namespaces here: clocks are not tried")
         return
     folder = tempfile.mkdtemp(dir=work)
-    done = subprocess.run([launcher, "-n", "2", patterns, folder, "chain", ":", "-n", "1", *own, patterns, folder, "chain"],
-                          capture_output=True, text=True, timeout=240, cwd=folder,
-                          env={**os.environ, "LD_PRELOAD": library, "HOPCAST_MPI_RECORD": "run.hop"})
+    done = start("-n", "2", patterns, folder, "chain", ":", "-n", "1", *own, patterns, folder, "chain", cwd=folder, LD_PRELOAD=library,
+                 HOPCAST_MPI_RECORD="run.hop")
     if check(done.returncode == 0, f"clocks apart: {done.stderr}"):
         recorded(folder, "clocks apart")
         with open(os.path.join(folder, "run.hop")) as file:
@@ -235,8 +225,7 @@ def only_some_ranks():
     for first in (True, False):
         folder = tempfile.mkdtemp(dir=work)
         parts = [["-n", "1", "env", "LD_PRELOAD=" + library * has, patterns, folder, "point"] for has in (first, not first)]
-        done = subprocess.run([launcher, *parts[0], ":", *parts[1]], capture_output=True, text=True, timeout=240, cwd=folder,
-                              env={**os.environ, "HOPCAST_MPI_PATIENCE": "1"})
+        done = start(*parts[0], ":", *parts[1], cwd=folder, HOPCAST_MPI_PATIENCE="1")
         check(done.returncode != 0 and "not all ranks have it" in done.stderr and traffic(folder) is None,
               f"rank {int(not first)} alone has the library: {done}")
 
@@ -402,23 +391,4 @@ def monitoring():
 
 PARTS = [calls, chain, clocks, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
 SOAKED = [clocks, threads, only_some_ranks, cxx, spawned]  # of Open MPI; all of MPICH is
-
-
-def main():
-    if not shutil.which(launcher) or not os.path.exists(os.path.join(build, f"hopcast-mpi-{mpi}.so")):
-        print(f"skip: no {launcher}, or no shim for it")
-        return 77
-    try:
-        for part in PARTS:
-            wanted = part not in SOAKED or mpi == "mpich"
-            if part.__name__ in sys.argv[4:] or (len(sys.argv) == 4 and wanted):
-                part()
-                print(part.__name__, flush=True)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    print(f"{failures} failures")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+run_parts(*(part for part in PARTS if sys.argv[4:] or part not in SOAKED or mpi == "mpich"), asked=sys.argv[4:])

@@ -6,30 +6,19 @@ Over the stand-in for the CUDA driver, whose devices and their order tests/fake_
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
-mpi, build, program = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
-launcher, library = "mpirun." + mpi, os.path.join(build, "libhopcast_mpi.so")
-work, failures = tempfile.mkdtemp(), 0
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../command"))
+from under_mpi import build, check, fake_cuda, hopcast, mpi, run_parts, start, work  # noqa: E402
+
+program, library = os.path.abspath(sys.argv[3]), os.path.join(build, "libhopcast_mpi.so")
 BUSES = ["07", "0f", "47", "4e", "87", "90", "b7", "bd"]
 ALL = sorted(os.sched_getaffinity(0))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
-                  OMPI_MCA_btl_vader_backing_directory=work, OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C",
-                  OMPI_MCA_hwloc_base_binding_policy="none", HOPCAST_MPI_TRAFFIC="none",
-                  HOPCAST_CUDA_LIBRARY=os.path.join(build, "tests", "fake_cuda", "lib", "libcuda.so.1"))
+os.environ.update(OMPI_MCA_hwloc_base_binding_policy="none", HOPCAST_MPI_TRAFFIC="none", HOPCAST_CUDA_LIBRARY=fake_cuda)
 for name in ("HOPCAST_MPI_PATH", "HOPCAST_TOPOLOGY", "HOPCAST_MAP", "UCX_NET_DEVICES", "CUDA_VISIBLE_DEVICES"):
     os.environ.pop(name, None)
-
-
-def check(holds, what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", what, flush=True)
-    return holds
 
 
 def write(name, text):
@@ -46,8 +35,7 @@ def bus(gpu):
 
 def run(ranks, words=(), **environment):
     """Its result, and what each rank said: a word's value by the word."""
-    done = subprocess.run([launcher, "-n", str(ranks), program, *words], capture_output=True, text=True, timeout=120,
-                          cwd=work, env={**os.environ, "LD_PRELOAD": library, "HOPCAST_VERBOSE": "1", **environment})
+    done = start("-n", str(ranks), program, *words, **{"LD_PRELOAD": library, "HOPCAST_VERBOSE": "1", **environment})
     said = {}
     for line in done.stdout.splitlines():
         words = line.split()
@@ -121,7 +109,7 @@ def from_file():
 def by_names():
     """As `hopcast map` writes it of a topology that has no bus ids."""
     whole, bare = machine()
-    made = subprocess.run([os.path.join(build, "hopcast"), "map", profile("pair.json", 2, [(0, 1)]), "--on", bare, "--keep", "0=gpu7",
+    made = subprocess.run([hopcast, "map", profile("pair.json", 2, [(0, 1)]), "--on", bare, "--keep", "0=gpu7",
                            "--keep", "1=gpu2", "-q", "-o", os.path.join(work, "n.map")], capture_output=True, text=True)
     check(made.returncode == 0, f"map: {made.stderr}")
     done, said = run(2, HOPCAST_MAP="n.map", HOPCAST_TOPOLOGY=bare, HOPCAST_VERBOSE="0")
@@ -155,8 +143,7 @@ def some_ask():
     write("two.map", f"0 gpu3 bus={bus(3)} cpu={ALL[0]}\n1 gpu1 bus={bus(1)} cpu={ALL[-1]}\n")
     for asks in (0, 1):
         parts = [["-n", "1", "env", "HOPCAST_MAP=" + "two.map" * (asks == rank), program] for rank in range(2)]
-        done = subprocess.run([launcher, *parts[0], ":", *parts[1]], capture_output=True, text=True, timeout=120, cwd=work,
-                              env={**os.environ, "LD_PRELOAD": library})
+        done = start(*parts[0], ":", *parts[1], LD_PRELOAD=library)
         said = {int(line.split()[1]): line for line in done.stdout.splitlines() if line.startswith("rank ")}
         wanted = ["0!", "0!"] if asks else [bus(3).upper(), bus(1).upper()]
         check(done.returncode == 0 and len(said) == 2 and all(f" first {wanted[r]} old {wanted[r]} " in said[r] for r in range(2)),
@@ -217,20 +204,4 @@ def faults():
           f"unmapped: {said} {done.stderr}")
 
 
-def main():
-    if not shutil.which(launcher) or not os.path.exists(os.path.join(build, f"hopcast-mpi-{mpi}.so")):
-        print(f"skip: no {launcher}, or no shim for it")
-        return 77
-    try:
-        for part in [from_file, by_names, in_one_step, some_ask, several_machines, faults]:
-            if not set(sys.argv[4:]) - {"-a"} or part.__name__ in sys.argv[4:]:
-                part()
-                print(part.__name__, flush=True)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    print(f"{failures} failures")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+run_parts(from_file, by_names, in_one_step, some_ask, several_machines, faults, asked=[word for word in sys.argv[4:] if word != "-a"])
