@@ -60,8 +60,9 @@ struct hop_apenet_options {
 };
 
 /* All ranks of the team call it with the same shape, rings, link_packets and puts; options may be NULL. A team has
- * one card a rank at a time, and outlives it. HOP_ERR_INVALID: the shape is not one of so many ranks, or ranks
- * differ. */
+ * one card a rank at a time, and outlives it. HOP_ERR_INVALID: the shape is not one of so many ranks, ranks differ, or
+ * a card of the team is open. hop_team_finish fails until the card is closed. hop_team_destroy before that stops the
+ * card: others hear that it is gone, its own calls fail with HOP_ERR_LOST, and closing it only gives memory back. */
 HOP_API enum hop_status hop_apenet_open(struct hop_team *team, const struct hop_apenet_options *options,
                                         struct hop_apenet **card, struct hop_diag *diag);
 /* All ranks call it, whatever has happened. First nothing can be put here any more; then this rank's puts end; then

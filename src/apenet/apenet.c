@@ -117,10 +117,31 @@ static enum hop_status share(struct hop_apenet *card, struct hop_diag *diag)
     return hop_team_gather(team, &card->options.process, card->processes, sizeof *card->processes, diag);
 }
 
-static void destroy(struct hop_apenet *card)
+/* No thread of the card touches the team any more. */
+static void leave_team(struct hop_apenet *card)
 {
     hop_apenet_router_end(card);
     hop_apenet_mail_end(card);
+    if (card->team->guest == card)
+        card->team->guest = NULL;
+}
+
+/* The team goes, and its ranks' memory with it. */
+static void lose_team(void *context)
+{
+    struct hop_apenet *card = context;
+    struct hop_diag why;
+    leave_team(card);
+    atomic_store(&card->face->closed, true);
+    card->team = NULL;
+    (void)hop_fail(&why, HOP_ERR_LOST, "the card's team was destroyed\nhop_apenet_close before hop_team_destroy");
+    hop_apenet_fail(card, HOP_APENET_LOST, &why);
+}
+
+static void destroy(struct hop_apenet *card)
+{
+    if (card->team)
+        leave_team(card);
     hop_apenet_memory_destroy(&card->memory);
     free(card->processes);
     free(card->faces);
@@ -143,6 +164,8 @@ static enum hop_status start(struct hop_apenet *card, struct hop_diag *diag)
     hop_apenet_links_create(card);
     HOP_CHECK(hop_apenet_mail_begin(card, diag));
     HOP_CHECK(hop_apenet_router_begin(card, diag));
+    card->team->guest = card;
+    card->team->leave = lose_team;
     return hop_team_barrier(card->team, diag);
 }
 
@@ -153,6 +176,8 @@ enum hop_status hop_apenet_open(struct hop_team *team, const struct hop_apenet_o
     struct hop_diag unasked;
     diag = diag ? diag : &unasked;
     HOP_CHECK(hop_options_take(&own, sizeof own, options, diag));
+    if (team->guest)
+        return hop_fail(diag, HOP_ERR_INVALID, "a card of this team is still open\none card a rank at a time");
     fill_in(&own, team->size);
     HOP_CHECK(check_options(&own, team, diag));
     struct hop_apenet *card = calloc(1, sizeof *card);
@@ -197,9 +222,11 @@ enum hop_status hop_apenet_close(struct hop_apenet *card, struct hop_diag *diag)
     struct hop_apenet_face *face = card->face;
     hop_apenet_memory_empty(&card->memory);
     settle(card);
-    enum hop_status status = hop_team_barrier(team, diag);
-    hop_apenet_router_end(card);
-    atomic_store(&face->closed, true);
+    enum hop_status status = team ? hop_team_barrier(team, diag) : hop_apenet_failure(card, diag);
+    if (team) {
+        hop_apenet_router_end(card);
+        atomic_store(&face->closed, true);
+    }
     destroy(card);
     return status == HOP_OK ? hop_team_free(team, face, diag) : status;
 }
@@ -221,7 +248,7 @@ enum hop_status hop_apenet_gather(struct hop_apenet *card, const void *mine, siz
 {
     if (bytes > HOP_APENET_GATHER_BYTES_MAX)
         return hop_fail(diag, HOP_ERR_LIMIT, "%zu bytes of each rank\nat most %d", bytes, HOP_APENET_GATHER_BYTES_MAX);
-    return hop_team_gather(card->team, mine, all, bytes, diag);
+    return card->team ? hop_team_gather(card->team, mine, all, bytes, diag) : hop_apenet_failure(card, diag);
 }
 
 /* ---- memory ---- */

@@ -347,6 +347,8 @@ enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
 {
     if (team->finished)
         return HOP_OK;
+    if (team->guest)
+        return hop_fail(diag, HOP_ERR_INVALID, "a card of this team is still open\nhop_apenet_close before");
     enum hop_status status = hop_team_barrier(team, diag);
     if (status == HOP_OK)
         atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_FINISHED);
@@ -368,6 +370,8 @@ void hop_team_destroy(struct hop_team *team)
 {
     if (!team)
         return;
+    if (team->guest)
+        team->leave(team->guest);
     if (team->board && !team->finished)
         atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_LEFT);
     hop_shared_finish(&team->shared);

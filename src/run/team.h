@@ -90,6 +90,8 @@ struct hop_team {
     bool attends;    /* waits for messages, a barrier by them included */
     unsigned round;
     uint32_t programs; /* made so far: names of messages */
+    void *guest;       /* what works with this team in threads of its own, a card; NULL: nothing does */
+    void (*leave)(void *guest); /* called before the team goes, if the guest is still there */
     bool asked, reaches;        /* kernel_copy.c: whether ranks of this machine read each other's memory */
     char unreached[256];        /* why they do not */
     long *far_pid;              /* per local rank; 0: of this process */
