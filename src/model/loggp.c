@@ -42,6 +42,16 @@ static const struct hop_parameter_rule parameters[] = {
          "bytes take: none until measured",
      .most = 1,
      .expected = "0 to 1"},
+    {.name = "loggp_E",
+     .unit = "s/B",
+     .origin = "LogGP: CPU time at either side of each byte but the first of a message up to loggp_S, which is copied "
+               "into a buffer and out of it: none until measured",
+     .most = 1e9},
+    {.name = "loggp_R",
+     .unit = "s",
+     .origin = "LogGP: CPU time that a message longer than loggp_S takes its receiver besides, which reads it from the "
+               "sender's memory, whose send ends then: none until measured",
+     .most = 1e9},
     {.name = "loggp_S",
      .value = 65535,
      .unit = "B",

@@ -265,7 +265,7 @@ static void run_send(struct hop_messages *m, uint32_t op, const struct hop_line 
     struct hop_action_state *state = &m->states[op];
     if (m->notes) {
         note_start(m, line, op, time);
-        m->notes[op].arrival = time + m->delay;
+        m->notes[op].arrival = time + m->delay + cost->late;
     }
     m->clocks[line->cpu] = time + cost->cpu;
     m->clocks[line->nic] = time + cost->nic;
@@ -274,7 +274,7 @@ static void run_send(struct hop_messages *m, uint32_t op, const struct hop_line 
     state->number = m->next_number++;
     state->in_queue = true;
     m->sent += action->kind == HOP_OP_SEND;
-    push_run(m, &m->arrivals, (struct hop_due){time + m->delay, state->number, op});
+    push_run(m, &m->arrivals, (struct hop_due){time + m->delay + cost->late, state->number, op});
     started(m, op, time);
     if (action->kind == HOP_OP_SEND && !cost->rendezvous)
         finished(m, op, action->process, m->clocks[line->cpu]);
@@ -283,8 +283,16 @@ static void run_send(struct hop_messages *m, uint32_t op, const struct hop_line 
     release(m);
 }
 
-/* A send and its receive have met. A rendezvous ends; the clocks that it used, or those that its receive names, advance
- * to now. */
+/* A rendezvous ends; the clocks that it used, or those that its receive names, advance to now. */
+static void let_go(struct hop_messages *m, uint32_t send, const struct hop_line *line, uint64_t time)
+{
+    uint64_t own = m->notes ? m->notes[send].start + m->costs[m->actions[send].cost].cpu : 0;
+    m->clocks[line->cpu] = later(m->clocks[line->cpu], time);
+    m->clocks[line->nic] = later(m->clocks[line->nic], time);
+    finished(m, send, m->actions[send].process, later(time, own));
+}
+
+/* A send and its receive have met; a rendezvous ends now, or once its receiver has read it. */
 static void meet(struct hop_messages *m, uint32_t send, uint32_t receive, const struct hop_line *line, uint64_t time)
 {
     m->matched++;
@@ -293,12 +301,16 @@ static void meet(struct hop_messages *m, uint32_t send, uint32_t receive, const 
         m->notes[receive].partner = send;
         m->notes[send].partner = receive;
     }
-    const struct hop_cost *cost = &m->costs[m->actions[send].cost];
-    if (!cost->rendezvous)
+    if (!m->costs[m->actions[send].cost].rendezvous)
         return;
-    m->clocks[line->cpu] = later(m->clocks[line->cpu], time);
-    m->clocks[line->nic] = later(m->clocks[line->nic], time);
-    finished(m, send, m->actions[send].process, m->notes ? later(time, m->notes[send].start + cost->cpu) : time);
+    if (!m->read_until || m->read_until[send] <= time) {
+        let_go(m, send, line, time);
+        return;
+    }
+    struct hop_action_state *state = &m->states[send];
+    state->phase = HOP_PHASE_READ;
+    state->number = m->next_number++;
+    push_heap(m, (struct hop_due){m->read_until[send], state->number, send});
 }
 
 static void append(struct hop_messages *m, struct hop_channel *channel, uint32_t op)
@@ -353,6 +365,8 @@ static void run_message(struct hop_messages *m, uint32_t op, const struct hop_li
     acknowledge(m, line, cost, time);
     if (m->notes)
         m->notes[op].taken_end = m->clocks[line->cpu];
+    if (m->read_until)
+        m->read_until[op] = m->clocks[line->cpu];
     if (action->kind == HOP_OP_COPY) {
         finished(m, op, m->clock_process[line->cpu], m->clocks[line->cpu]);
         release(m);
@@ -392,6 +406,11 @@ static void run_element(struct hop_messages *m, const struct hop_due *due)
     struct hop_line *line = &m->lines[message ? m->actions[op].far_line : m->actions[op].line];
     bool late = free_at(m, line) > due->time;
     state->in_queue = false;
+    if (state->phase == HOP_PHASE_READ) {
+        let_go(m, op, line, due->time);
+        release(m);
+        return;
+    }
     if (state->in_line && line->head != op)
         return; /* somebody with a lower number came; he calls us */
     if (late) {

@@ -72,6 +72,7 @@ struct hop_cost {
     uint64_t nic;  /* at either side */
     uint64_t back; /* of the other direction of either NIC, for acknowledgements */
     uint64_t take; /* CPU of the receiver */
+    uint64_t late; /* by which its first byte leaves later, as all are copied first */
     bool rendezvous;
 };
 
@@ -87,7 +88,7 @@ struct hop_channel {
     uint32_t head, tail; /* all receives, or all sends whose messages came; HOP_NONE: none */
 };
 
-enum hop_message_phase { HOP_PHASE_OWN, HOP_PHASE_MESSAGE, HOP_PHASE_ENDED };
+enum hop_message_phase { HOP_PHASE_OWN, HOP_PHASE_MESSAGE, HOP_PHASE_READ, HOP_PHASE_ENDED };
 
 struct hop_action_state {
     uint32_t blocked; /* dependencies not met */
@@ -142,6 +143,7 @@ struct hop_messages {
     uint32_t cost_count, line_count, channel_count, process_count, clock_count;
     uint64_t delay;    /* from a send's start to the arrival of its message: o + L */
     uint64_t overhead; /* o */
+    bool reads;        /* receivers read what is longer than S from their senders' memory */
     uint32_t *initially_blocked;
     uint64_t *initially_not_before;   /* NULL: no operation is timed */
     uint32_t *initial, initial_count; /* what waits for nothing, in the order in which it is released */
@@ -151,6 +153,7 @@ struct hop_messages {
     uint64_t *clocks;
     uint32_t *clock_by;     /* noted: the operation that advanced it last */
     uint64_t *not_before;   /* earliest starts, and ends of dependencies at other processes */
+    uint64_t *read_until;   /* by send: when its receiver has read it; NULL: senders do not wait for that */
     struct hop_note *notes; /* NULL: nothing is noted */
     struct hop_due *heap;
     uint32_t heap_count;

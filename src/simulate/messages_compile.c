@@ -46,8 +46,8 @@ struct compiler {
     const struct hop_topology *topology;
     struct table channels,
         others; /* apart, since channels may be millions and the others are few and asked for often */
-    uint64_t o, g, L, S;
-    wide G, O, A; /* 1e-21 s a byte */
+    uint64_t o, g, L, R, S;
+    wide G, O, A, E; /* 1e-21 s a byte */
     struct hop_diag *diag;
 };
 
@@ -148,10 +148,16 @@ static bool add_bytes(uint64_t base, wide per_byte, uint64_t bytes, uint64_t *ps
 static bool message_cost(const struct compiler *c, uint64_t bytes, struct hop_cost *cost)
 {
     wide slower = c->G > c->O ? c->G : c->O;
+    uint64_t more = bytes ? bytes - 1 : 0;
     if (bytes == 0) /* both count with less than no byte, and 0 is the least of all */
         slower = c->O == 0 ? c->G : c->G == 0 ? c->O : c->G < c->O ? c->G : c->O;
-    return add_bytes(c->o, c->O, bytes, &cost->cpu) && add_bytes(c->g, c->G, bytes, &cost->nic) &&
-           add_bytes(c->o, slower, bytes, &cost->take) && times_bytes(c->A, bytes ? bytes - 1 : 0, &cost->back);
+    if (bytes && !cost->rendezvous && slower < c->E)
+        slower = c->E;
+    if (!cost->rendezvous && !times_bytes(c->E, more, &cost->late))
+        return false;
+    return add_bytes(c->o + cost->late, c->O, bytes, &cost->cpu) && add_bytes(c->g, c->G, bytes, &cost->nic) &&
+           add_bytes(c->o + (cost->rendezvous ? c->R : 0), slower, bytes, &cost->take) &&
+           times_bytes(c->A, more, &cost->back);
 }
 
 static enum hop_status too_long(const struct compiler *c, uint32_t op)
@@ -164,8 +170,8 @@ static enum hop_status too_long(const struct compiler *c, uint32_t op)
 
 static enum hop_status read_parameters(struct compiler *c)
 {
-    static const char *const names[] = {"loggp_L", "loggp_o", "loggp_g"};
-    uint64_t *const times[] = {&c->L, &c->o, &c->g};
+    static const char *const names[] = {"loggp_L", "loggp_o", "loggp_g", "loggp_R"};
+    uint64_t *const times[] = {&c->L, &c->o, &c->g, &c->R};
     for (size_t i = 0; i < HOP_COUNT(names); i++) {
         if (!to_ps(hop_topology_parameter(c->topology, names[i])->value, times[i]))
             return hop_fail(c->diag, HOP_ERR_LIMIT, "parameter %s is too long\nat most 53 days", names[i]);
@@ -174,9 +180,11 @@ static enum hop_status read_parameters(struct compiler *c)
     c->O = per_byte(hop_topology_parameter(c->topology, "loggp_O")->value);
     c->A = per_byte(hop_topology_parameter(c->topology, "loggp_G")->value *
                     hop_topology_parameter(c->topology, "loggp_A")->value);
+    c->E = per_byte(hop_topology_parameter(c->topology, "loggp_E")->value);
     c->S = (uint64_t)hop_topology_parameter(c->topology, "loggp_S")->value;
     c->m->delay = c->o + c->L;
     c->m->overhead = c->o;
+    c->m->reads = c->R > 0;
     return HOP_OK;
 }
 
@@ -341,9 +349,9 @@ static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct 
         return HOP_OK;
     if (*found == HOP_NONE || !HOP_GROW(&m->arena, m->costs, (size_t)*found + 1))
         return hop_fail_memory(c->diag);
+    cost.rendezvous = moves && !op->eager && op->bytes > c->S;
     if (moves && !message_cost(c, op->bytes, &cost))
         return too_long(c, index);
-    cost.rendezvous = moves && !op->eager && op->bytes > c->S;
     m->costs[m->cost_count++] = cost;
     return HOP_OK;
 }
@@ -461,6 +469,8 @@ static bool allocate(struct hop_messages *m)
     m->order = hop_arena_alloc(&m->arena, count * sizeof *m->order);
     if (m->initially_not_before)
         m->not_before = hop_arena_alloc(&m->arena, count * sizeof *m->not_before);
+    if (m->reads)
+        m->read_until = hop_arena_alloc(&m->arena, count * sizeof *m->read_until);
     if (noted) {
         m->notes = hop_arena_alloc(&m->arena, count * sizeof *m->notes);
         m->clock_by = hop_arena_alloc(&m->arena, ((size_t)m->clock_count + 1) * sizeof *m->clock_by);

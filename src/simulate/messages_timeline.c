@@ -2,7 +2,7 @@
 /*
  * From the notes of a run under model loggp to its timeline: the pieces of each operation's life.
  *
- *     send     ready | cpu-busy or nic-busy | start: o + (bytes - 1) O | partner (rendezvous) | end
+ *     send     ready | cpu-busy or nic-busy | start: o + (bytes - 1) (O + E) | partner (rendezvous) | end
  *     receive  ready | cpu-busy | start: partner | latency | cpu-busy or nic-busy | o + (bytes - 1) max(G, O) | end
  *     put      as its send, then as its receive
  */
@@ -66,13 +66,14 @@ static void put_op(const struct hop_messages *m, struct pieces *p, uint32_t op)
     if (kind == HOP_OP_RECEIVE) {
         const struct hop_note *send = &m->notes[note->partner];
         put(p, note->start, HOP_RULE_CPU_BUSY, note->cpu_by, false);
-        put(p, earlier(send->start + m->overhead, note->end), HOP_RULE_PARTNER, note->partner, false);
+        uint64_t left = send->start + m->overhead + m->costs[m->actions[note->partner].cost].late;
+        put(p, earlier(left, note->end), HOP_RULE_PARTNER, note->partner, false);
         put_message(p, send, false);
         return;
     }
     put_wait(p, note->start, note->cpu_until, note->cpu_by, note->nic_by);
     if (kind == HOP_OP_COPY) {
-        put(p, note->start + m->overhead, HOP_RULE_FULL, HOP_NONE, true);
+        put(p, note->start + m->overhead + cost->late, HOP_RULE_FULL, HOP_NONE, true);
         put_message(p, note, true);
         return;
     }

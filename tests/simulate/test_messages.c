@@ -10,9 +10,9 @@
 /* ---- running ---- */
 
 struct parameters {
-    double L, o, g, G, O, S, A; /* ns and bytes; a share */
+    double L, o, g, G, O, S, A, E, R; /* ns and bytes; A: a share */
 };
-static const struct parameters usual = {2500, 1500, 1000, 6, 0, 65535, 0};
+static const struct parameters usual = {2500, 1500, 1000, 6, 0, 65535, 0, 0, 0};
 
 struct run {
     struct hop_topology *topology;
@@ -29,8 +29,9 @@ struct run {
 static struct run run_schedule(struct hop_schedule *schedule, struct parameters p, enum hop_detail detail)
 {
     struct run run = {.schedule = schedule, .topology = load_topology("hgx-h100")};
-    const char *const names[] = {"loggp_L", "loggp_o", "loggp_g", "loggp_G", "loggp_O", "loggp_S", "loggp_A"};
-    const double values[] = {p.L / 1e9, p.o / 1e9, p.g / 1e9, p.G / 1e9, p.O / 1e9, p.S, p.A};
+    const char *const names[] = {"loggp_L", "loggp_o", "loggp_g", "loggp_G", "loggp_O",
+                                 "loggp_S", "loggp_A", "loggp_E", "loggp_R"};
+    const double values[] = {p.L / 1e9, p.o / 1e9, p.g / 1e9, p.G / 1e9, p.O / 1e9, p.S, p.A, p.E / 1e9, p.R / 1e9};
     for (size_t i = 0; i < HOP_COUNT(names); i++)
         CHECK(hop_topology_set_parameter(run.topology, names[i], values[i], "test", NAN, D));
     CHECK(hop_network_create(run.topology, "loggp", &run.network, D));
@@ -225,6 +226,29 @@ static void acknowledgements_take_a_share_of_the_other_direction(void **state)
     finish(&run);
 }
 
+static void short_messages_are_copied_at_both_sides_and_long_ones_read_by_their_receiver(void **state)
+{
+    (void)state;
+    const char *text = "s: send gpu0 -> gpu1 1024; r: receive gpu0 -> gpu1 1024; e: work gpu0 1us after s";
+    struct parameters p = usual;
+    p.E = 8;
+    struct run run = run_text(text, p);
+    assert_true(finish_ns(&run, 0) == NS(p.o + 1023 * 8.0 + 1000));
+    assert_true(finish_ns(&run, 1) == NS(p.o + 1023 * 8.0 + p.L + p.o + 1023 * 8.0));
+    finish(&run);
+    p.S = 1023; /* read, and not copied */
+    p.R = 700;
+    run = run_text(text, p);
+    double read_ns = p.o + p.L + p.o + p.R + 1023 * p.G;
+    assert_true(finish_ns(&run, 1) == NS(read_ns) && span_of(&run, "s").end_s == NS(read_ns));
+    assert_true(finish_ns(&run, 0) == NS(read_ns + 1000));
+    finish(&run);
+    /* While one's long message is read, it reads the other's. */
+    assert_makespan("a: send gpu0 -> gpu1 1024; b: send gpu1 -> gpu0 1024; c: receive gpu0 -> gpu1 1024;"
+                    "d: receive gpu1 -> gpu0 1024",
+                    p, read_ns);
+}
+
 static void reductions_take_their_device_s_first_cpu_at_reduce_rate(void **state)
 {
     (void)state; /* 3 x 1 MB at 500 GB/s = 6 us */
@@ -336,7 +360,7 @@ static void an_empty_message_takes_one_byte_s_time_less_but_no_negative_time(voi
     struct parameters p = usual;
     p.O = 4; /* the sender's CPU o - O, the receiver's o - min(O, G) */
     assert_makespan(text, p, 1500 + 2500 + 1500 - 4);
-    assert_makespan(text, (struct parameters){0, 0, 4000, 0, 5, 0}, 0); /* LogGOPSim: 2^64 - 5 ns */
+    assert_makespan(text, (struct parameters){.g = 4000, .O = 5}, 0); /* LogGOPSim: 2^64 - 5 ns */
 }
 
 static void the_send_s_size_decides_whether_it_waits_for_its_receive(void **state)
@@ -422,8 +446,15 @@ static void make_world(struct world *w, uint64_t *seed)
     static const uint32_t sizes[] = {1, 2, 100, 256, 257, 3000, 0};
     memset(w, 0, sizeof *w);
     w->ranks = 2 + below(seed, RANKS - 1);
-    w->p = (struct parameters){below(seed, 4) * 500, 100 + below(seed, 4) * 400,      50 + below(seed, 3) * 700,
-                               below(seed, 8),       below(seed, 2) * below(seed, 9), below(seed, 2) ? 256 : 65535};
+    w->p = (struct parameters){below(seed, 4) * 500,
+                               100 + below(seed, 4) * 400,
+                               50 + below(seed, 3) * 700,
+                               below(seed, 8),
+                               below(seed, 2) * below(seed, 9),
+                               below(seed, 2) ? 256 : 65535,
+                               0,
+                               below(seed, 3) * 4,
+                               below(seed, 2) * below(seed, 5000)};
     bool several = below(seed, 2), alike = below(seed, 2);
     uint32_t pairs = 1 + below(seed, 20), works = below(seed, 12);
     struct thing drawn[MOST];
@@ -500,7 +531,7 @@ static struct hop_schedule *to_schedule(const struct world *w)
 struct event {
     double time;
     uint32_t number, thing;
-    bool message;
+    bool message, read; /* read: it has been read */
 };
 struct waiting {
     uint32_t rank, peer, tag, thing;
@@ -510,6 +541,7 @@ struct plain {
     struct event events[2 * MOST];
     uint32_t event_count, number, ended, missing[MOST];
     double cpu[RANKS][CPUS], out[RANKS][NICS], in[RANKS][NICS];
+    double read_until[MOST];
     struct waiting posted[MOST], early[MOST];
     uint32_t posted_count, early_count;
     uint32_t freed[MOST], freed_count;
@@ -544,7 +576,7 @@ static void set_free(struct plain *s)
                 double time = s->cpu[rank][thing->cpu];
                 if (type == SEND)
                     time = most(time, s->out[rank][thing->nic]);
-                s->events[s->event_count++] = (struct event){time, s->number++, s->freed[f], false};
+                s->events[s->event_count++] = (struct event){time, s->number++, s->freed[f], false, false};
             }
         }
     }
@@ -569,6 +601,10 @@ static void let_go(struct plain *s, uint32_t send, uint32_t cpu, uint32_t nic, d
     const struct thing *thing = &s->w->things[send];
     if (thing->bytes <= s->w->p.S)
         return;
+    if (s->w->p.R > 0 && s->read_until[send] > time) {
+        s->events[s->event_count++] = (struct event){s->read_until[send], s->number++, send, .read = true};
+        return;
+    }
     meet(s, send, false);
     s->cpu[thing->rank][cpu] = most(s->cpu[thing->rank][cpu], time);
     s->out[thing->rank][nic] = most(s->out[thing->rank][nic], time);
@@ -579,11 +615,17 @@ static void handle(struct plain *s, struct event e)
     const struct world *w = s->w;
     const struct thing *thing = &w->things[e.thing];
     const struct parameters *p = &w->p;
+    bool rendezvous = thing->bytes > p->S;
     double more = (double)thing->bytes - 1, slower = most(p->O, p->G), early;
+    double late = rendezvous || thing->bytes == 0 ? 0 : more * p->E;
+    if (!rendezvous)
+        slower = most(slower, p->E);
     if (thing->bytes == 0)
         slower = p->O == 0 ? p->G : p->G == 0 ? p->O : p->O < p->G ? p->O : p->G;
     uint32_t other;
-    if (e.message) {
+    if (e.read) {
+        let_go(s, e.thing, thing->cpu, thing->nic, e.time);
+    } else if (e.message) {
         double *cpu = &s->cpu[thing->peer][thing->cpu], *in = &s->in[thing->peer][thing->nic];
         early = most(*cpu, *in);
         if (early > e.time) {
@@ -591,7 +633,7 @@ static void handle(struct plain *s, struct event e)
             s->events[s->event_count++] = e;
             return;
         }
-        *cpu = e.time + p->o + more * slower;
+        *cpu = s->read_until[e.thing] = e.time + p->o + (rendezvous ? p->R : 0) + more * slower;
         *in = e.time + p->g + more * p->G;
         other = take(s->posted, &s->posted_count, thing->peer, thing->rank, thing->tag);
         if (other == HOP_NONE) {
@@ -622,9 +664,10 @@ static void handle(struct plain *s, struct event e)
             *cpu = e.time + thing->duration;
             meet(s, e.thing, false);
         } else {
-            *cpu = e.time + p->o + more * p->O;
+            *cpu = e.time + p->o + late + more * p->O;
             *out = e.time + p->g + more * p->G;
-            s->events[s->event_count++] = (struct event){e.time + p->o + p->L, s->number++, e.thing, true};
+            s->events[s->event_count++] =
+                (struct event){e.time + p->o + late + p->L, s->number++, e.thing, true, false};
             if (thing->bytes <= p->S)
                 meet(s, e.thing, false);
         }
@@ -751,6 +794,7 @@ TEST_GROUP(messages)
         cmocka_unit_test(messages_of_one_channel_are_received_in_the_order_of_their_arrival),
         cmocka_unit_test(a_put_ends_at_its_receiver),
         cmocka_unit_test(acknowledgements_take_a_share_of_the_other_direction),
+        cmocka_unit_test(short_messages_are_copied_at_both_sides_and_long_ones_read_by_their_receiver),
         cmocka_unit_test(reductions_take_their_device_s_first_cpu_at_reduce_rate),
         cmocka_unit_test(earliest_starts_hold),
         cmocka_unit_test(waits_are_told_with_their_cause),
