@@ -12,7 +12,7 @@
 #include "mpi/calls.h"
 #include "mpi/mpi_shim.h"
 
-#define HOP_MPI_ENGINE_VERSION 3 /* of this table */
+#define HOP_MPI_ENGINE_VERSION 4 /* of this table */
 
 /* What rank 0's environment may ask for, in this order. */
 #define HOP_MPI_ASKED_LIST(X)                                                                                          \
@@ -31,6 +31,13 @@ enum hop_mpi_asked {
 };
 enum { HOP_MPI_ASKED_SIZE = 4096 };
 
+/* Whose a call was. */
+enum hop_mpi_whose {
+    HOP_MPI_OURS,
+    HOP_MPI_LIBRARYS,
+    HOP_MPI_LEFT /* the library's, and so are all with the same arguments but buffers, until `forget` */
+};
+
 /* The job, which stays as it is until MPI_Finalize. */
 struct hop_mpi_job {
     const struct hop_mpi_shim *mpi;
@@ -41,6 +48,8 @@ struct hop_mpi_job {
     bool verbose; /* HOPCAST_VERBOSE=1, here */
     /* Ends the job, what was counted so far kept; says nothing. */
     void (*give_up)(const char *why);
+    /* A communicator has gone, and its handle may become another's. */
+    void (*forget)(void);
 };
 
 /* No call of it prints more than what a user is to know, and none ends the program but where ranks are lost. */
@@ -49,8 +58,8 @@ struct hop_mpi_engine {
     int calls; /* HOP_MPI_CALL_COUNT of its build */
     /* All ranks call it behind MPI_Init. takes[call]: whether `instead` is to be asked of it from now on. */
     void (*begin)(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT]);
-    /* A call with its arguments: true if it was done, and its result. */
-    bool (*instead)(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+    /* A call with its arguments, and its result where it was done. */
+    enum hop_mpi_whose (*instead)(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
     void (*comm_free)(uintptr_t comm); /* before its ranks free it; collective */
     void (*end)(void);                 /* before MPI_Finalize; all ranks call it */
     /* All ranks call it behind begin: whether calls are to be shown to the two that follow. */

@@ -24,11 +24,11 @@ static struct {
     pid_t process; /* a child that it forks is another */
     char library[8192]; /* as the standard ABI wants it */
     const struct hop_mpi_engine *engine; /* NULL: nobody asked for it */
-    bool takes[HOP_MPI_CALL_COUNT];      /* calls that the engine may do */
     bool uncounted, records;
 } layer;
 static bool on;
-bool hop_layer_quick;
+bool hop_layer_quick, hop_layer_takes[HOP_MPI_CALL_COUNT];
+unsigned hop_layer_epoch = 1;
 static const struct hop_mpi_engine *minds_threads; /* until the process ends */
 
 /* How the versions begin that are known to work alike, and the shim for them. */
@@ -209,6 +209,12 @@ static void give_up(const char *why)
     layer.mpi->give_up(1);
 }
 
+static void forget(void)
+{
+    if (__atomic_add_fetch(&hop_layer_epoch, 1, __ATOMIC_ACQ_REL) == 0)
+        (void)__atomic_add_fetch(&hop_layer_epoch, 1, __ATOMIC_ACQ_REL);
+}
+
 static const struct hop_mpi_engine *prepared; /* NULL: nothing was asked for here before MPI_Init */
 
 /* What rank 0's environment says counts for all of them. */
@@ -218,7 +224,7 @@ static void begin_asked(void)
         bool uncounted, engine;
     } wish = {says("HOPCAST_MPI_TRAFFIC", "none"), layer.rank == 0 && reads_asked()};
     struct hop_mpi_job job = {layer.mpi, layer.rank, layer.ranks, layer.library, asked, says("HOPCAST_VERBOSE", "1"),
-                              give_up};
+                              give_up,   forget};
     static struct hop_mpi_job kept;
     if (layer.mpi->broadcast(&wish, sizeof wish) != 0)
         return;
@@ -233,7 +239,7 @@ static void begin_asked(void)
         return;
     }
     kept = job;
-    engine->begin(&kept, layer.takes);
+    engine->begin(&kept, hop_layer_takes);
     layer.engine = engine;
     layer.records = engine->record(&kept);
     __atomic_store_n(&minds_threads, engine, __ATOMIC_RELEASE);
@@ -241,6 +247,7 @@ static void begin_asked(void)
 
 static void begin_engine(void)
 {
+    forget();
     begin_asked();
     __atomic_store_n(&hop_layer_quick, layer.uncounted && !layer.records && !asked[ASKED_MAP][0], __ATOMIC_RELEASE);
     if (prepared && !(layer.engine && asked[ASKED_MAP][0]))
@@ -293,13 +300,14 @@ bool hop_layer_counts(void)
     return !layer.uncounted;
 }
 
-bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+enum hop_mpi_whose hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
 {
-    return layer.takes[call] && layer.engine->instead(call, arguments, error);
+    return layer.engine->instead(call, arguments, error);
 }
 
 void hop_layer_comm_free(uintptr_t comm)
 {
+    forget();
     if (layer.engine)
         layer.engine->comm_free(layer.mpi->comm_at(comm, 0));
 }

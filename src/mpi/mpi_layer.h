@@ -33,8 +33,12 @@ bool hop_layer_counts(void);
 /* Calls are neither counted nor recorded nor looked at, but by the engine's collectives: they may take the short way.
  * */
 extern bool hop_layer_quick;
+/* Calls that the engine is to be asked of. What it left to the MPI stays left as long as the epoch is the same, which is
+ * never 0. */
+extern bool hop_layer_takes[HOP_MPI_CALL_COUNT];
+extern unsigned hop_layer_epoch;
 /* Whether the engine did the call, and with what result. */
-bool hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+enum hop_mpi_whose hop_layer_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
 /* Around a call, where calls are recorded: the arguments to make it by, and that it went well. */
 bool hop_layer_records(void);
 const uintptr_t *hop_layer_enter(enum hop_mpi_call call, const uintptr_t *arguments);

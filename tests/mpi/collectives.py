@@ -33,7 +33,7 @@ def same_results():
         full = ["full"] if soak and ranks == 2 else []  # a schedule for each takes long where ranks share processors
         done = run("all", *full, ranks=ranks, HOPCAST_MPI_COLLECTIVES="all")
         check(done.returncode == 0 and ours(done) > 1000, f"all of {ranks} ranks: {done.stderr[:1000]}")
-        if soak:
+        if soak and mpi != "mpich":  # whose own allgatherv takes one type on all ranks for granted
             done = run("all", *full, ranks=ranks, preload="")
             check(done.returncode == 0, f"the library's own, {ranks} ranks: {done.stderr[:1000]}")
 

@@ -84,7 +84,7 @@ static bool take_table(const char *path)
 
 /* ---- calls ---- */
 
-static bool in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted, bool scheduled, int *error)
+static void in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted, bool scheduled, int *error)
 {
     const char *algorithm = hop_orderly_algorithm(wanted->shape.kind, state->ranks->size);
     bool ours = scheduled && hop_mpi_call_adds(here.job->mpi, wanted) && algorithm && !state->never &&
@@ -92,25 +92,6 @@ static bool in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted
                 hop_run_collective(here.job, state, wanted, algorithm, error);
     if (!ours)
         *error = hop_run_orderly(here.job, state, wanted);
-    return true;
-}
-
-/* The table leaves the library what is as long as what it left it before. */
-static bool was_left(const struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments)
-{
-    enum hop_collective_kind kind = hop_mpi_call_kind(call);
-    uintptr_t key[HOP_MPI_KEY];
-    hop_mpi_call_key(call, arguments, key);
-    return state->left[kind].call == (int)call + 1 && memcmp(key, state->left[kind].key, sizeof key) == 0;
-}
-
-static void leave(struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments)
-{
-    enum hop_collective_kind kind = hop_mpi_call_kind(call);
-    if (state->orderly || !hop_mpi_call_has_key(here.job->mpi, call, arguments))
-        return;
-    hop_mpi_call_key(call, arguments, state->left[kind].key);
-    state->left[kind].call = (int)call + 1;
 }
 
 static bool run(struct hop_comm_state *state, const struct hop_mpi_wanted *wanted, const char *by, int *error)
@@ -122,54 +103,65 @@ static bool run(struct hop_comm_state *state, const struct hop_mpi_wanted *wante
                       hop_run_collective(here.job, state, wanted, by, error));
 }
 
-__attribute__((noinline)) static bool try_instead(struct hop_comm_state *state, enum hop_mpi_call call,
-                                                  const uintptr_t *arguments, int *error)
+static enum hop_mpi_whose try_instead(struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments,
+                                      int *error)
 {
     struct hop_mpi_wanted wanted;
     bool scheduled = hop_mpi_call_read(here.job->mpi, state->ranks, call, arguments, &wanted);
-    if (state->orderly && wanted.op && hop_is_of_an_order(here.job->mpi, &wanted))
-        return in_order(state, &wanted, scheduled, error);
+    if (state->orderly && wanted.op && hop_is_of_an_order(here.job->mpi, &wanted)) {
+        in_order(state, &wanted, scheduled, error);
+        return HOP_MPI_OURS;
+    }
     if (!scheduled || state->never || (state->machines && !hop_runs_on_levels(wanted.shape.kind)))
-        return false;
+        return HOP_MPI_LIBRARYS;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
-    if (!by)
-        leave(state, call, arguments);
-    return by && hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
-           run(state, &wanted, by, error);
+    if (!by) /* which the table says */
+        return !state->orderly && hop_mpi_call_is_plain(here.job->mpi, call, arguments) ? HOP_MPI_LEFT
+                                                                                        : HOP_MPI_LIBRARYS;
+    bool ours = hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
+                run(state, &wanted, by, error);
+    return ours ? HOP_MPI_OURS : HOP_MPI_LIBRARYS;
 }
 
-static bool do_neighbours(struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+static enum hop_mpi_whose do_neighbours(struct hop_comm_state *state, enum hop_mpi_call call,
+                                        const uintptr_t *arguments, int *error)
 {
     uintptr_t comm = hop_mpi_call_comm(call, arguments);
     bool ours = state->machines && !state->never && hop_comm_neighbours(&here.rules, state) &&
                 hop_comm_levels(&here.rules, state, comm) && hop_neighbours_travel(here.job, state, comm);
     if (ours)
         *error = hop_run_neighbours(here.job, state, call, arguments);
-    return ours;
+    return ours ? HOP_MPI_OURS : HOP_MPI_LIBRARYS;
 }
 
-static bool do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+static enum hop_mpi_whose do_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
 {
     struct hop_comm_state *state = hop_comm_state_of(&here.rules, hop_mpi_call_comm(call, arguments));
-    if (state && hop_mpi_call_is_neighbours(call))
+    if (!state)
+        return HOP_MPI_LIBRARYS;
+    if (hop_mpi_call_is_neighbours(call))
         return do_neighbours(state, call, arguments, error);
-    if (!state || (state->never && !state->orderly) || was_left(state, call, arguments))
-        return false;
-    return try_instead(state, call, arguments, error);
+    return state->never && !state->orderly ? HOP_MPI_LEFT : try_instead(state, call, arguments, error);
 }
 
-bool hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
+enum hop_mpi_whose hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error)
 {
-    bool ours = do_instead(call, arguments, error);
-    if (ours)
+    enum hop_mpi_whose whose = do_instead(call, arguments, error);
+    if (whose == HOP_MPI_OURS)
         (void)__atomic_add_fetch(&here.ours, 1, __ATOMIC_RELAXED);
-    return ours;
+    return whose;
 }
 
 void hop_collectives_comm_free(uintptr_t comm)
 {
     if (here.on)
         hop_comm_free(&here.rules, comm);
+}
+
+static void dropped(void *state)
+{
+    hop_comm_dropped(state);
+    here.job->forget();
 }
 
 /* ---- beginning ---- */
@@ -232,7 +224,7 @@ static void begin_collectives(const struct hop_mpi_job *job, const char *how)
     *rules = (struct hop_comm_rules){.job = job, .machine = find_machines(job)};
     if (!job->mpi->all_agree(rules->machine && job->mpi->collectives->packs_bytes()))
         return;
-    job->mpi->dropped(hop_comm_dropped);
+    job->mpi->dropped(dropped);
     here.table.kind = &hop_mpi_table_kind;
     how += tunes ? strlen("tune:") : 0;
     bool table = how[0] && strcmp(how, "all") != 0;

@@ -7,7 +7,7 @@
 #include "mpi/mpi_engine.h"
 
 void hop_collectives_begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT]);
-bool hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+enum hop_mpi_whose hop_collectives_instead(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
 void hop_collectives_comm_free(uintptr_t comm);
 void hop_collectives_end(void);
 

@@ -31,10 +31,6 @@ struct hop_comm_state {
         uint64_t bytes; /* 0: nothing was asked for yet */
         const char *by;
     } chosen[HOP_COLLECTIVE_COUNT]; /* what the table said last */
-    struct {
-        int call; /* plus one; 0: none */
-        uintptr_t key[HOP_MPI_KEY];
-    } left[HOP_COLLECTIVE_COUNT];   /* calls that were the library's by the table, the last of each kind */
     uint32_t seen[HOP_SEEN];        /* how often shapes were asked for, those of one place of it together */
     char *room[4];                  /* what is packed, or in another's place: in, out; across machines two more */
     size_t room_bytes[4];

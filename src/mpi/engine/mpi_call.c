@@ -8,7 +8,6 @@ struct call {
     bool is, large, neighbours;
     enum hop_collective_kind kind;
     int8_t at[128]; /* of each role its argument, -1: none */
-    int8_t key[HOP_MPI_KEY];
 };
 
 #define COLLECTIVES(X)                                                                                                 \
@@ -48,21 +47,17 @@ __attribute__((constructor)) static void find_roles(void)
 #undef ROLES
     };
 #define MARK(name, what)                                                                                               \
-    calls[CALL_##name] = (struct call){true, false, false, what, {0}, {0}};                                            \
-    calls[CALL_##name##_c] = (struct call){true, true, false, what, {0}, {0}};
+    calls[CALL_##name] = (struct call){true, false, false, what, {0}};                                                 \
+    calls[CALL_##name##_c] = (struct call){true, true, false, what, {0}};
     COLLECTIVES(MARK)
 #undef MARK
-    calls[CALL_MPI_Barrier] = (struct call){true, false, false, HOP_COLLECTIVE_BARRIER, {0}, {0}};
+    calls[CALL_MPI_Barrier] = (struct call){true, false, false, HOP_COLLECTIVE_BARRIER, {0}};
     mark_neighbours();
     for (int c = 0; c < HOP_MPI_CALL_COUNT; c++) {
         memset(calls[c].at, -1, sizeof calls[c].at);
         for (int i = 0; calls[c].is && roles[c][i]; i++) {
             if (calls[c].at[(unsigned char)roles[c][i]] < 0)
                 calls[c].at[(unsigned char)roles[c][i]] = (int8_t)i;
-        }
-        for (int k = 0; k < HOP_MPI_KEY; k++) { /* what it has not, is the communicator once more */
-            int8_t at = calls[c].at[(unsigned char)"ntmud"[k]];
-            calls[c].key[k] = at >= 0 ? at : calls[c].at['c'];
         }
     }
 }
@@ -77,13 +72,7 @@ enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call)
     return calls[call].kind;
 }
 
-void hop_mpi_call_key(enum hop_mpi_call call, const uintptr_t *arguments, uintptr_t key[HOP_MPI_KEY])
-{
-    for (int k = 0; k < HOP_MPI_KEY; k++)
-        key[k] = arguments[calls[call].key[k]];
-}
-
-bool hop_mpi_call_has_key(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments)
+bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments)
 {
     bool plain = calls[call].at['v'] < 0 && calls[call].at['k'] < 0;
     for (const char *role = "tu"; *role && plain; role++) {

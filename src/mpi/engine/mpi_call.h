@@ -40,12 +40,8 @@ enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call);
 bool hop_mpi_call_is_neighbours(enum hop_mpi_call call);
 struct hop_mpi_block hop_mpi_call_block(const struct hop_mpi_shim *mpi, enum hop_mpi_call which,
                                         const uintptr_t *arguments, bool in, int i, int rank);
-/* What makes it as long as it is: counts, types and the root, who goes by other ones. Two calls of the same, of
- * predefined types, are as long. */
-enum { HOP_MPI_KEY = 5 };
-void hop_mpi_call_key(enum hop_mpi_call call, const uintptr_t *arguments, uintptr_t key[HOP_MPI_KEY]);
-/* Whether it is one to which that applies. */
-bool hop_mpi_call_has_key(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments);
+/* Whether its arguments say how long it is as they stand: types are predefined, and no count is in an array. */
+bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments);
 uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);
 /* false: it is for the library, on every rank of the communicator. Then wanted->op says whether it is a reduction. */
 bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,

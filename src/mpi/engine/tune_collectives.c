@@ -52,7 +52,7 @@ static int do_ours(const struct trial *t)
         [HOP_COLLECTIVE_BARRIER] = {CALL_MPI_Barrier, {comm}},
     };
     int error = 0;
-    return t->tune->ours(calls[t->kind].call, calls[t->kind].arguments, &error) ? error : -1;
+    return t->tune->ours(calls[t->kind].call, calls[t->kind].arguments, &error) == HOP_MPI_OURS ? error : -1;
 }
 
 static int do_library(const struct trial *t)

@@ -7,7 +7,7 @@
 #include "mpi/mpi_engine.h"
 
 /* Does a call as ours, whatever any table says. */
-typedef bool hop_do_ours(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
+typedef enum hop_mpi_whose hop_do_ours(enum hop_mpi_call call, const uintptr_t *arguments, int *error);
 
 struct hop_tune_job {
     const struct hop_mpi_job *job;
