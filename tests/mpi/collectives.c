@@ -128,17 +128,21 @@ static void reductions(MPI_Comm comm, const struct element *e, MPI_Op op, int co
     memcpy(out, in, (size_t)count * (size_t)e->size);
     MPI_Reduce_scatter_block(from, out, each, e->type, op, comm);
     see_reduced(e, op, ranks, (long)rank * each, each, "reduce_scatter_block");
+    int more = count % ranks;
     for (int r = 0; r < ranks; r++)
-        counts[r] = each;
+        counts[r] = each + (r < more);
     memcpy(out, in, (size_t)count * (size_t)e->size);
     MPI_Reduce_scatter(from, out, counts, e->type, op, comm);
-    see_reduced(e, op, ranks, (long)rank * each, each, "reduce_scatter");
+    see_reduced(e, op, ranks, (long)rank * each + (rank < more ? rank : more), counts[rank], "reduce_scatter");
     if (each > 0) { /* parts that differ */
-        counts[0]++;
+        for (int r = 0; r < ranks; r++)
+            counts[r] = each;
+        counts[0] += more + 1;
         counts[ranks - 1]--;
         memcpy(out, in, (size_t)count * (size_t)e->size);
         MPI_Reduce_scatter(from, out, counts, e->type, op, comm);
-        see_reduced(e, op, ranks, (long)rank * each + (rank > 0), counts[rank], "reduce_scatter of parts that differ");
+        see_reduced(e, op, ranks, rank * (long)each + (rank > 0 ? more + 1 : 0), counts[rank],
+                    "reduce_scatter of parts that differ");
     }
 }
 
@@ -180,6 +184,26 @@ static char *part(struct view view, char *at, long i, int ints)
     return at + i * ints * view.step * (long)sizeof(int);
 }
 
+/* Every second rank's part is four ints longer; they lie the other way round. */
+static void uneven(MPI_Comm comm, struct view view, int ints, bool in_place)
+{
+    int rank, ranks, counts[64], places[64], at = 0, own = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    for (int r = ranks - 1; r >= 0; r--) {
+        counts[r] = (ints + r % 2 * 4) / view.per;
+        places[r] = at;
+        at += counts[r];
+    }
+    own = places[rank] * view.per;
+    memset(out, 0, (size_t)at * (size_t)(view.per * view.step) * sizeof(int));
+    write_view(view, in_place ? part(view, out, own, 1) : in, rank, 0, ints + rank % 2 * 4);
+    MPI_Allgatherv(in_place ? MPI_IN_PLACE : in, counts[rank], view.type, out, counts, places, view.type, comm);
+    for (int r = 0; r < ranks; r++)
+        see_view(view, part(view, out, (long)places[r] * view.per, 1), r, 0, ints + r % 2 * 4,
+                 "allgatherv of parts that differ");
+}
+
 static void moves(MPI_Comm comm, int ints, int way)
 {
     int rank, ranks, counts[64], places[64];
@@ -212,6 +236,7 @@ static void moves(MPI_Comm comm, int ints, int way)
     MPI_Allgatherv(in_place ? MPI_IN_PLACE : in, view.count, view.type, out, counts, places, view.type, comm);
     for (int r = 0; r < ranks; r++)
         see_view(view, part(view, out, ranks - 1 - r, ints), r, 0, ints, "allgatherv");
+    uneven(comm, view, ints, in_place);
     for (int r = 0; r < ranks; r++)
         write_view(view, part(view, in, r, ints), rank, (long)r * ints, ints);
     memcpy(out, in, (size_t)ints * 8 * (size_t)ranks);

@@ -88,7 +88,7 @@ static void in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted
 {
     const char *algorithm = hop_orderly_algorithm(wanted->shape.kind, state->ranks->size);
     bool ours = scheduled && hop_mpi_call_adds(here.job->mpi, wanted) && algorithm && !state->never &&
-                !state->machines && hop_comm_team(&here.rules, state, wanted->comm) &&
+                !state->machines && hop_runs_parts(state, wanted) && hop_comm_team(&here.rules, state, wanted->comm) &&
                 hop_run_collective(here.job, state, wanted, algorithm, error);
     if (!ours)
         *error = hop_run_orderly(here.job, state, wanted);
@@ -96,7 +96,8 @@ static void in_order(struct hop_comm_state *state, struct hop_mpi_wanted *wanted
 
 static bool run(struct hop_comm_state *state, const struct hop_mpi_wanted *wanted, const char *by, int *error)
 {
-    bool levels = state->machines && hop_comm_levels(&here.rules, state, wanted->comm);
+    bool levels = state->machines && hop_comm_levels(&here.rules, state, wanted->comm) &&
+                  hop_runs_on_levels(state, &wanted->shape);
     if (levels)
         hop_run_on_levels(here.job, state, wanted, error);
     return levels || (!state->machines && hop_comm_team(&here.rules, state, wanted->comm) &&
@@ -112,7 +113,7 @@ static enum hop_mpi_whose try_instead(struct hop_comm_state *state, enum hop_mpi
         in_order(state, &wanted, scheduled, error);
         return HOP_MPI_OURS;
     }
-    if (!scheduled || state->never || (state->machines && !hop_runs_on_levels(wanted.shape.kind)))
+    if (!scheduled || state->never || !hop_runs_parts(state, &wanted))
         return HOP_MPI_LIBRARYS;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
     if (!by) /* which the table says */

@@ -19,14 +19,18 @@ struct packing {
     const struct hop_mpi_items *items;
     int64_t size, extent;
     bool plain, dense; /* each item is as its bytes are; blocks follow each other */
-    size_t block;      /* bytes */
+    int64_t count;     /* of all blocks */
+    size_t total;      /* bytes */
 };
+
+static int64_t count_of(const struct hop_mpi_items *items, int64_t block)
+{
+    return items->counts ? hop_mpi_entry(items->counts, items->large, block) : items->count;
+}
 
 static int64_t displacement(const struct hop_mpi_items *items, int64_t block)
 {
-    return !items->displacements ? block * items->count
-           : items->large        ? ((const int64_t *)items->displacements)[block]
-                                 : ((const int *)items->displacements)[block];
+    return !items->displacements ? block * items->count : hop_mpi_entry(items->displacements, items->large, block);
 }
 
 static struct packing look_at(const struct hop_mpi_job *job, const struct hop_mpi_items *items)
@@ -34,10 +38,12 @@ static struct packing look_at(const struct hop_mpi_job *job, const struct hop_mp
     struct packing p = {.mpi = job->mpi->collectives, .items = items};
     p.size = p.mpi->size(items->type, &p.plain);
     p.extent = p.plain ? p.size : p.mpi->extent(items->type);
-    p.block = (size_t)(items->count * p.size);
     p.dense = true;
-    for (int64_t b = 1; items->displacements && b < items->blocks; b++)
-        p.dense = p.dense && displacement(items, b) == displacement(items, 0) + b * items->count;
+    for (int64_t b = 0; b < items->blocks; b++) {
+        p.dense = p.dense && displacement(items, b) == displacement(items, 0) + p.count;
+        p.count += count_of(items, b);
+    }
+    p.total = (size_t)(p.count * p.size);
     return p;
 }
 
@@ -57,10 +63,14 @@ static void copy(const struct hop_mpi_job *job, void *to, const void *from, size
 static void move(const struct hop_mpi_job *job, const struct packing *p, char *bytes, uintptr_t comm, bool in,
                  int *error)
 {
-    int64_t blocks = p->dense ? 1 : p->items->blocks, each = p->items->count * (p->dense ? p->items->blocks : 1);
-    size_t length = (size_t)(each * p->size);
-    for (int64_t b = 0; b < blocks && length > 0; b++, bytes += length) {
+    int64_t blocks = p->dense ? 1 : p->items->blocks;
+    size_t length;
+    for (int64_t b = 0; b < blocks; b++, bytes += length) {
+        int64_t each = p->dense ? p->count : count_of(p->items, b);
         int failed = 0;
+        length = (size_t)(each * p->size);
+        if (length == 0)
+            continue;
         if (p->plain)
             copy(job, in ? bytes : block_of(p, b), in ? block_of(p, b) : bytes, length);
         else if (in)
@@ -97,14 +107,13 @@ const void *hop_items_in(const struct hop_mpi_job *job, struct hop_comm_state *s
     if (wanted->in.blocks == 0)
         return NULL;
     struct packing in = look_at(job, &wanted->in), out = {0};
-    size_t bytes = in.block * (size_t)wanted->in.blocks;
     char *address = in_place(&in);
     if (wanted->out.blocks > 0 && !wanted->discards)
         out = look_at(job, &wanted->out);
-    bool shared = out.mpi && address && overlap(address, bytes, in_place(&out), out.block * (size_t)wanted->out.blocks);
+    bool shared = out.mpi && address && overlap(address, in.total, in_place(&out), out.total);
     if (address && !shared)
         return address;
-    address = room(job, state, 0, bytes);
+    address = room(job, state, 0, in.total);
     move(job, &in, address, wanted->comm, true, error);
     return address;
 }
@@ -118,7 +127,7 @@ void *hop_items_out(const struct hop_mpi_job *job, struct hop_comm_state *state,
     char *address = wanted->discards ? NULL : in_place(&out);
     if (address)
         return address;
-    address = room(job, state, 1, out.block * (size_t)wanted->out.blocks);
+    address = room(job, state, 1, out.total);
     if (wanted->shape.kind == HOP_COLLECTIVE_BROADCAST && state->ranks->own == (int)wanted->shape.root)
         move(job, &out, address, wanted->comm, true, error);
     return address;

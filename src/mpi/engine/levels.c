@@ -35,7 +35,7 @@ int hop_machines_of(const int *machine, const struct hop_mpi_ranks *ranks)
 
 static bool reserve(struct hop_two_levels *levels, int ranks)
 {
-    levels->machine = calloc((size_t)ranks * 7, sizeof(int));
+    levels->machine = calloc((size_t)ranks * 10, sizeof(int));
     if (!levels->machine)
         return false;
     levels->place_of = levels->machine + ranks;
@@ -44,6 +44,8 @@ static bool reserve(struct hop_two_levels *levels, int ranks)
     levels->first = levels->count + ranks;
     levels->bytes = levels->first + ranks;
     levels->at = levels->bytes + ranks;
+    levels->begin = levels->at + ranks;
+    levels->near = levels->begin + ranks;
     return true;
 }
 

@@ -16,6 +16,7 @@ struct hop_two_levels {
     int *order;               /* the ranks, machine by machine */
     bool in_order;            /* which is as they are numbered */
     int *bytes, *at;          /* of each machine, as a call needs them */
+    int *begin, *near;        /* of each rank; of each on this machine, twice */
     uintptr_t here, leaders;  /* communicators; leaders: of those alone */
     uintptr_t everyone;       /* of all, for messages */
     bool has_everyone;

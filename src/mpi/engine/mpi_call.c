@@ -90,7 +90,7 @@ uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments)
 
 static int64_t entry(const struct call *call, uintptr_t array, int i)
 {
-    return call->large ? ((const int64_t *)array)[i] : ((const int *)array)[i];
+    return hop_mpi_entry((const void *)array, call->large, i);
 }
 
 /* An allgather sends one block to all; where blocks are of one length they follow each other. */
@@ -130,12 +130,6 @@ static int64_t number(const struct reading *r, char role)
     return r->call->large ? (int64_t)argument(r, role) : (int)argument(r, role);
 }
 
-static int64_t number_at(const struct reading *r, char role, int index)
-{
-    uintptr_t array = argument(r, role);
-    return r->call->large ? ((const int64_t *)array)[index] : ((const int *)array)[index];
-}
-
 /* Bytes of so many; UINT64_MAX: too many, or not known. */
 static uint64_t bytes_of(const struct reading *r, int64_t count, uintptr_t type)
 {
@@ -145,9 +139,33 @@ static uint64_t bytes_of(const struct reading *r, int64_t count, uintptr_t type)
     return fits ? (uint64_t)(count * size) : UINT64_MAX;
 }
 
+/* Notes how long the ranks' parts are, where they differ. The sum of their items; -1: one is so long that all of its
+ * length would be too long. *count is that of all, or, where they differ, -1. */
+static int64_t read_lengths(const struct reading *r, char role, uintptr_t type, int64_t *count)
+{
+    struct hop_mpi_wanted *wanted = r->wanted;
+    uintptr_t array = argument(r, role);
+    int64_t sum = 0, first = *count = entry(r->call, array, 0);
+    bool plain;
+    for (int i = 0; i < r->ranks->size; i++) {
+        int64_t own = entry(r->call, array, i);
+        if (bytes_of(r, own, type) > HOP_MPI_BYTES_MOST / (unsigned)r->ranks->size)
+            return -1;
+        *count = own == first ? *count : -1;
+        sum += own;
+    }
+    if (*count < 0) {
+        wanted->parts = (const void *)array;
+        wanted->large = r->call->large;
+        wanted->width = (uint64_t)r->mpi->collectives->size(type, &plain);
+    }
+    return sum;
+}
+
 static struct hop_mpi_items items(const struct reading *r, char address, int64_t count, char type, int64_t blocks)
 {
-    return (struct hop_mpi_items){(void *)argument(r, address), count, argument(r, type), blocks, NULL, r->call->large};
+    return (struct hop_mpi_items){
+        (void *)argument(r, address), count, argument(r, type), blocks, NULL, NULL, r->call->large};
 }
 
 /* What a rank would send lies in what it receives into, at its own place there. */
@@ -156,11 +174,12 @@ static struct hop_mpi_items own_part(const struct reading *r)
     struct hop_mpi_items own = r->wanted->out;
     int64_t at = r->ranks->own * own.count, extent = r->mpi->collectives->extent(own.type);
     if (own.displacements)
-        at = own.large ? ((const int64_t *)own.displacements)[r->ranks->own]
-                       : ((const int *)own.displacements)[r->ranks->own];
+        at = hop_mpi_entry(own.displacements, own.large, r->ranks->own);
+    if (own.counts)
+        own.count = hop_mpi_entry(own.counts, own.large, r->ranks->own);
     own.address = (char *)own.address + at * extent;
     own.blocks = 1;
-    own.displacements = NULL;
+    own.displacements = own.counts = NULL;
     return own;
 }
 
@@ -174,19 +193,21 @@ static uint64_t read_parts(struct reading *r, bool gets)
     return gets ? bytes_of(r, wanted->out.count, wanted->out.type) : bytes_of(r, wanted->in.count, wanted->in.type);
 }
 
-/* As many bytes from each, and all know it. */
+/* Counts and types of what is received say as many bytes on all ranks. Where these differ from part to part, it is as
+ * long as one of parts of their mean. */
 static uint64_t read_allgatherv(struct reading *r)
 {
     struct hop_mpi_wanted *wanted = r->wanted;
-    int64_t count = number_at(r, 'k', 0);
-    for (int i = 1; i < r->ranks->size; i++) {
-        if (number_at(r, 'k', i) != count)
-            return UINT64_MAX;
-    }
-    wanted->out = items(r, 'r', count, 'u', r->ranks->size);
+    int64_t count, sum = read_lengths(r, 'k', argument(r, 'u'), &count);
+    uint32_t ranks = (uint32_t)r->ranks->size;
+    uint64_t bytes = bytes_of(r, sum, argument(r, 'u'));
+    if (bytes == UINT64_MAX)
+        return bytes;
+    wanted->out = items(r, 'r', count, 'u', ranks);
     wanted->out.displacements = (const void *)r->arguments[r->call->at['k'] + 1];
+    wanted->out.counts = wanted->parts;
     wanted->in = r->in_place ? own_part(r) : items(r, 's', number(r, 'n'), 't', 1);
-    return bytes_of(r, count, wanted->out.type);
+    return bytes / ranks + (bytes % ranks > 0);
 }
 
 static uint64_t read_alltoall(struct reading *r)
@@ -215,23 +236,23 @@ static uint64_t read_broadcast(struct reading *r)
     return bytes_of(r, r->wanted->out.count, r->wanted->out.type);
 }
 
-/* Vectors go in; whole ones or parts come out. */
+/* Vectors go in; whole ones or parts come out, whose lengths all ranks say alike. */
 static uint64_t read_reduction(struct reading *r, bool gets)
 {
     struct hop_mpi_wanted *wanted = r->wanted;
     bool scatters = r->call->kind == HOP_COLLECTIVE_REDUCE_SCATTER, counts = r->call->at['v'] >= 0;
-    int64_t count = counts ? number_at(r, 'v', 0) : number(r, 'n'), parts = scatters ? r->ranks->size : 1;
-    for (int i = 1; counts && i < r->ranks->size; i++) {
-        if (number_at(r, 'v', i) != count)
-            return UINT64_MAX;
-    }
+    int64_t count = counts ? 0 : number(r, 'n'), all = count * (scatters ? r->ranks->size : 1);
+    if (counts)
+        all = read_lengths(r, 'v', argument(r, 't'), &count);
+    if (wanted->parts)
+        count = entry(r->call, argument(r, 'v'), r->ranks->own);
     if (gets)
         wanted->out = items(r, 'r', count, 't', 1);
-    wanted->in = items(r, r->in_place ? 'r' : 's', count, 't', parts);
+    wanted->in = items(r, r->in_place ? 'r' : 's', all, 't', 1);
     wanted->type = argument(r, 't');
     wanted->op = r->arguments[r->call->at['t'] + 1]; /* behind the type */
-    wanted->items = (uint64_t)(count * parts);
-    return bytes_of(r, count * parts, wanted->type);
+    wanted->items = (uint64_t)all;
+    return bytes_of(r, all, wanted->type);
 }
 
 static uint64_t longest(const struct hop_plan_shape *shape, uint32_t ranks)

@@ -4,7 +4,7 @@
  * one.
  *
  * Alike are operation, root, the signature of types in bytes, and the elements of a reduction, since MPI wants them
- * so. Buffers, counts, types and MPI_IN_PLACE are a rank's own affair: what is not plain bytes at a place is packed.
+ * so; of an allgatherv and a reduce_scatter all ranks know how long each one's part is. Buffers, counts, types and MPI_IN_PLACE are a rank's own affair: what is not plain bytes at a place is packed.
  */
 #ifndef HOP_MPI_CALL_H
 #define HOP_MPI_CALL_H
@@ -19,7 +19,8 @@ struct hop_mpi_items {
     uintptr_t type;
     int64_t blocks;
     const void *displacements; /* in items; NULL: blocks follow each other */
-    bool large;                /* these are of 64 bits */
+    const void *counts;        /* of each block; NULL: `count` */
+    bool large;                /* both are of 64 bits */
 };
 
 struct hop_mpi_wanted {
@@ -28,7 +29,22 @@ struct hop_mpi_wanted {
     bool discards;                /* what comes out is where it belongs already */
     uintptr_t comm, type, op;     /* type, op: of a reduction */
     uint64_t items;               /* of a reduction: of the whole vector */
+    /* Of parts that are not equally long, of each rank its items of so many bytes; NULL: they are. */
+    const void *parts;
+    bool large; /* of 64 bits */
+    uint64_t width;
 };
+
+/* The i-th of an array of a call's, which has 64 bits if the call is a large one. */
+static inline int64_t hop_mpi_entry(const void *array, bool large, int64_t i)
+{
+    return large ? ((const int64_t *)array)[i] : ((const int *)array)[i];
+}
+/* The bytes of a rank's part, where parts are not equally long. */
+static inline uint64_t hop_mpi_part(const struct hop_mpi_wanted *wanted, int rank)
+{
+    return (uint64_t)hop_mpi_entry(wanted->parts, wanted->large, rank) * wanted->width;
+}
 
 #define HOP_MPI_BYTES_MOST                                                                                             \
     (UINT64_C(1) << 30) /* of the longest buffer of any rank: what is packed has an int for its length */

@@ -21,7 +21,7 @@ static void read_row(struct hop_fields *fields, void *into, struct hop_arena *ar
     struct hop_field word = hop_fields_word(fields);
     (void)arena;
     row->by = hop_field_is(word, HOP_MPI_TABLE_LIBRARY) ? HOP_MPI_TABLE_LIBRARY : NULL;
-    if (hop_field_is(word, HOP_MPI_TABLE_MACHINES) && row->collective != HOP_COLLECTIVE_ALLTOALL)
+    if (hop_field_is(word, HOP_MPI_TABLE_MACHINES))
         row->by = HOP_MPI_TABLE_MACHINES;
     for (int a = 0; a < HOP_ALGORITHM_COUNT && !row->by && row->collective < HOP_COLLECTIVE_COUNT; a++) {
         if (hop_field_is(word, hop_algorithm_name((enum hop_algorithm)a)) &&

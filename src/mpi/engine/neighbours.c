@@ -55,7 +55,7 @@ static int length(const struct walk *w, const struct hop_mpi_block *block)
 
 static struct hop_mpi_wanted wanted_of(const struct walk *w, const struct hop_mpi_block *block, bool in)
 {
-    struct hop_mpi_items items = {block->at, block->count, block->type, 1, NULL, false};
+    struct hop_mpi_items items = {.address = block->at, .count = block->count, .type = block->type, .blocks = 1};
     struct hop_mpi_wanted wanted = {.comm = w->levels->everyone};
     *(in ? &wanted.in : &wanted.out) = items;
     return wanted;

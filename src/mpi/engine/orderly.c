@@ -50,7 +50,9 @@ static bool cut(const struct hop_comm_state *state, const struct hop_mpi_wanted 
     parts->each_at = parts->each + ranks;
     for (int r = 0; r < ranks; r++) {
         parts->bytes[r] =
-            (int)(wanted->items / (uint64_t)ranks + ((uint64_t)r < wanted->items % (uint64_t)ranks)) * size;
+            wanted->parts
+                ? (int)hop_mpi_part(wanted, r)
+                : (int)(wanted->items / (uint64_t)ranks + ((uint64_t)r < wanted->items % (uint64_t)ranks)) * size;
         parts->at[r] = at;
         at += parts->bytes[r];
     }
@@ -76,7 +78,7 @@ int hop_run_orderly(const struct hop_mpi_job *job, struct hop_comm_state *state,
         hop_collective_die(job, "out of memory in a collective");
     const void *in = hop_items_in(job, state, wanted, &error);
     void *out = hop_items_out(job, state, wanted, &error);
-    char *all = malloc((size_t)parts.each[0] * (size_t)ranks + 1);
+    char *all = malloc((size_t)parts.bytes[own] * (size_t)ranks + 1);
     if (!all)
         hop_collective_die(job, "out of memory in a collective");
     error = first_error(error, mpi->alltoallv(in, parts.bytes, parts.at, all, parts.each, parts.each_at, wanted->comm));

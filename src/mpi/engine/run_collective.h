@@ -10,8 +10,11 @@
 bool hop_run_collective(const struct hop_mpi_job *job, struct hop_comm_state *state,
                         const struct hop_mpi_wanted *wanted, const char *algorithm, int *error);
 
+/* Whether a schedule can be of parts that are not equally long. */
+bool hop_runs_parts(const struct hop_comm_state *state, const struct hop_mpi_wanted *wanted);
+
 /* On a communicator over several machines whose levels are set up: which can be, and an MPI error of it. */
-bool hop_runs_on_levels(enum hop_collective_kind kind);
+bool hop_runs_on_levels(const struct hop_comm_state *state, const struct hop_plan_shape *shape);
 void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
                        int *error);
 

@@ -5,11 +5,12 @@
  * What goes up is gathered or reduced to the leader of a machine, what comes down is sent by it. Of a broadcast and a
  * reduction with a root, the root's machine takes its turn first, or last, and so needs no leader in between; of a
  * gather and a scatter the leader there passes all of it on. Blocks travel machine by machine, and are put in the order
- * of ranks where that is another.
+ * of ranks where that is another. An alltoall's leader has what its ranks send to all, and what they get of all.
  */
 #include "mpi/engine/run_collective.h"
 
-enum { UP = 2, SORTED = 3 }; /* rooms */
+enum { UP = 2, SORTED = 3 };              /* rooms */
+#define LEADER_MOST (UINT64_C(256) << 20) /* bytes that a leader keeps of an alltoall, twice */
 
 struct climb {
     const struct hop_mpi_job *job;
@@ -18,7 +19,7 @@ struct climb {
     struct hop_two_levels *levels;
     const struct hop_mpi_wanted *wanted;
     char *in, *out;
-    size_t part, all; /* bytes of a rank's block, and of all ranks' */
+    size_t part, all; /* bytes of a rank's block, where all are equally long, and of all ranks' */
     bool leads;
     int machine, place; /* the root's */
     int error;
@@ -40,8 +41,10 @@ static char *room(struct climb *c, int which, size_t bytes)
 /* As many bytes as its kind has there; none where there is no address. */
 static struct hop_mpi_items bytes_at(const struct climb *c, const void *address, uint64_t bytes)
 {
-    return (struct hop_mpi_items){
-        (void *)(uintptr_t)address, (int64_t)bytes, c->mpi->byte, address != NULL, NULL, false};
+    return (struct hop_mpi_items){.address = (void *)(uintptr_t)address,
+                                  .count = (int64_t)bytes,
+                                  .type = c->mpi->byte,
+                                  .blocks = address != NULL};
 }
 
 /* A collective of this machine's ranks; `bytes` as in struct hop_collective_options. */
@@ -92,24 +95,57 @@ static void pass(struct climb *c, int from, int to, const char *in, char *out)
         free(counts);
 }
 
+static size_t part_of(const struct climb *c, int rank)
+{
+    return c->wanted->parts ? (size_t)hop_mpi_part(c->wanted, rank) : c->part;
+}
+
 /* Blocks of ranks from the order of machines to their own, or back. */
 static void sort(const struct climb *c, char *to, const char *from, bool back)
 {
+    size_t by_machine = 0;
     for (int i = 0; i < c->state->ranks->size; i++) {
-        size_t by_machine = (size_t)i * c->part, by_rank = (size_t)c->levels->order[i] * c->part;
-        memcpy(to + (back ? by_machine : by_rank), from + (back ? by_rank : by_machine), c->part);
+        int rank = c->levels->order[i];
+        size_t by_rank = (size_t)c->levels->begin[rank], bytes = part_of(c, rank);
+        memcpy(to + (back ? by_machine : by_rank), from + (back ? by_rank : by_machine), bytes);
+        by_machine += bytes;
     }
 }
 
-/* What each machine has of a vector of blocks, in units of so many bytes; its own bytes. */
+/* What each rank and machine has of a vector of blocks, machines in units of so many bytes; its own bytes. */
 static size_t cut(struct climb *c, size_t unit)
 {
     struct hop_two_levels *levels = c->levels;
-    for (int m = 0; m < levels->machines; m++) {
-        levels->bytes[m] = (int)((size_t)levels->count[m] * c->part / unit);
-        levels->at[m] = (int)((size_t)levels->first[m] * c->part / unit);
+    size_t begin = 0;
+    memset(levels->bytes, 0, (size_t)levels->machines * sizeof *levels->bytes);
+    for (int r = 0; r < c->state->ranks->size; r++) {
+        levels->begin[r] = (int)begin;
+        begin += part_of(c, r);
+        levels->bytes[levels->machine[r]] += (int)(part_of(c, r) / unit);
     }
-    return (size_t)levels->count[levels->own] * c->part;
+    for (int m = 0, at = 0; m < levels->machines; at += levels->bytes[m++])
+        levels->at[m] = at;
+    return (size_t)levels->bytes[levels->own] * unit;
+}
+
+/* The ranks' parts of this machine to its leader, or from it; by the library where they are not equally long. */
+static void collect(struct climb *c, char *all, char *part, bool back)
+{
+    struct hop_two_levels *levels = c->levels;
+    int *counts = levels->near, *places = counts + levels->count[levels->own], at = 0;
+    size_t own = part_of(c, c->state->ranks->own), machine = (size_t)levels->count[levels->own] * c->part;
+    if (!c->wanted->parts && back)
+        within(c, HOP_COLLECTIVE_SCATTER, part, all, machine, 0);
+    else if (!c->wanted->parts)
+        within(c, HOP_COLLECTIVE_GATHER, all, part, c->part, 0);
+    for (int p = 0; p < levels->count[levels->own] && c->wanted->parts; p++) {
+        counts[p] = (int)part_of(c, levels->order[levels->first[levels->own] + p]);
+        places[p] = at;
+        at += counts[p];
+    }
+    if (c->wanted->parts)
+        note(c, back ? c->mpi->scatterv(all, counts, places, part, (int)own, 0, levels->here)
+                     : c->mpi->gatherv(part, (int)own, all, counts, places, 0, levels->here));
 }
 
 /* ---- each kind ---- */
@@ -147,7 +183,7 @@ static void all_gather(struct climb *c)
 {
     size_t own = cut(c, 1);
     char *up = c->leads ? room(c, UP, own) : NULL;
-    within(c, HOP_COLLECTIVE_GATHER, up, c->in, c->part, 0);
+    collect(c, up, c->in, false);
     if (c->leads) {
         char *all = c->levels->in_order ? c->out : room(c, SORTED, c->all);
         note(c, c->mpi->allgatherv(up, (int)own, all, c->levels->bytes, c->levels->at, c->levels->leaders));
@@ -193,7 +229,7 @@ static void scatter(struct climb *c)
 
 static void reduce_scatter(struct climb *c)
 {
-    size_t own = cut(c, c->all / c->wanted->items);
+    (void)cut(c, c->all / c->wanted->items);
     char *whole = c->leads ? room(c, UP, c->all) : NULL;
     within(c, HOP_COLLECTIVE_REDUCE, whole, c->in, c->all, 0);
     if (c->leads) {
@@ -207,7 +243,42 @@ static void reduce_scatter(struct climb *c)
              c->mpi->reduce_scatter(from, other, c->levels->bytes, c->wanted->type, c->wanted->op, c->levels->leaders));
         whole = other;
     }
-    within(c, HOP_COLLECTIVE_SCATTER, c->out, whole, own, 0);
+    collect(c, whole, c->out, true);
+}
+
+/* Of each machine's ranks its blocks for each of another's, as they leave a leader, or as they come to one: there the
+ * other's are first and its own inside. */
+static void turn(const struct climb *c, char *vectors, char *blocks, bool comes)
+{
+    const struct hop_two_levels *levels = c->levels;
+    int own = levels->count[levels->own];
+    for (int m = 0; m < levels->machines; m++) {
+        int outer = comes ? levels->count[m] : own, inner = comes ? own : levels->count[m];
+        for (int i = 0; i < outer * inner; i++, blocks += c->part) {
+            int here = comes ? i % inner : i / inner, there = comes ? i / inner : i % inner;
+            char *at = vectors + (size_t)here * c->all + (size_t)levels->order[levels->first[m] + there] * c->part;
+            memcpy(comes ? at : blocks, comes ? blocks : at, c->part);
+        }
+    }
+}
+
+static void all_to_all(struct climb *c)
+{
+    struct hop_two_levels *levels = c->levels;
+    size_t ours = (size_t)levels->count[levels->own] * c->all;
+    char *vectors = c->leads ? room(c, UP, ours) : NULL, *blocks = c->leads ? room(c, SORTED, ours) : NULL;
+    within(c, HOP_COLLECTIVE_GATHER, vectors, c->in, c->all, 0);
+    if (c->leads) {
+        for (int m = 0; m < levels->machines; m++) {
+            levels->bytes[m] = (int)((size_t)(levels->count[levels->own] * levels->count[m]) * c->part);
+            levels->at[m] = (int)((size_t)(levels->count[levels->own] * levels->first[m]) * c->part);
+        }
+        turn(c, vectors, blocks, false);
+        note(c,
+             c->mpi->alltoallv(blocks, levels->bytes, levels->at, vectors, levels->bytes, levels->at, levels->leaders));
+        turn(c, blocks, vectors, true);
+    }
+    within(c, HOP_COLLECTIVE_SCATTER, c->out, blocks, ours, 0);
 }
 
 static void barrier(struct climb *c)
@@ -222,6 +293,7 @@ static run *const runs[HOP_COLLECTIVE_COUNT] = {
     [HOP_COLLECTIVE_ALLREDUCE] = all_reduce,
     [HOP_COLLECTIVE_ALLGATHER] = all_gather,
     [HOP_COLLECTIVE_REDUCE_SCATTER] = reduce_scatter,
+    [HOP_COLLECTIVE_ALLTOALL] = all_to_all,
     [HOP_COLLECTIVE_BROADCAST] = broadcast,
     [HOP_COLLECTIVE_REDUCE] = reduce,
     [HOP_COLLECTIVE_GATHER] = gather,
@@ -229,9 +301,12 @@ static run *const runs[HOP_COLLECTIVE_COUNT] = {
     [HOP_COLLECTIVE_BARRIER] = barrier,
 };
 
-bool hop_runs_on_levels(enum hop_collective_kind kind)
+bool hop_runs_on_levels(const struct hop_comm_state *state, const struct hop_plan_shape *shape)
 {
-    return runs[kind] != NULL;
+    int most = 0;
+    for (int m = 0; m < state->levels.machines; m++)
+        most = state->levels.count[m] > most ? state->levels.count[m] : most;
+    return shape->kind != HOP_COLLECTIVE_ALLTOALL || shape->bytes * (unsigned)most <= LEADER_MOST;
 }
 
 void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
@@ -244,6 +319,8 @@ void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *sta
     c.wanted = wanted;
     c.all = of_each ? shape->bytes * ranks : shape->bytes;
     c.part = c.all / ranks;
+    for (unsigned r = 0; r < ranks && of_each && wanted->parts; r++)
+        c.all = (r > 0 ? c.all : 0) + part_of(&c, (int)r);
     c.leads = c.levels->place == 0;
     c.machine = c.levels->machine[shape->root];
     c.place = c.levels->place_of[shape->root];
