@@ -7,14 +7,19 @@
  *     hopcast launch -n 4 bfs_apenet --scale 14 [--roots 64] [--torus 2x2x1] [--check]
  *     hopcast-shmemrun -n 4 bfs_shmem  ...
  *     bfs_apenet --scale 14 --edges FILE --from FILE --to FILE
+ *     bfs_apenet --scale 20 --sampled --record FILE
  *
  * Traversed edges a second (TEPS) count the edges of the graph, doubles and loops too, in the part that was reached;
  * their mean is the harmonic one, as Graph500 asks. --check: each rank searches the whole graph alone, too; levels
- * must be the same, and a vertex' parent a neighbour one level before it. The last form reads another's edges (pairs
+ * must be the same, and a vertex' parent a neighbour one level before it. The third form reads another's edges (pairs
  * of 32 bits) and roots (64 bits) and writes, for each root, the root and the parents of all vertices, -1 for none,
- * as 64 bits (graph500.c).
+ * as 64 bits (graph500.c). The last one makes no edge: degrees are sampled, and what would be sent is recorded (rmat.h).
+ *
+ * A rank tells another one of at most --pairs vertices in a message. --place: messages lie in the host's memory or in a
+ * GPU's (link.h).
  */
 #include "link.h"
+#include "rmat.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -24,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAIRS_MOST = 4096, ROOTS_MOST = 4096, SCALE_MOST = 30 };
+enum { PAIRS_MOST = 1 << 20, ROOTS_MOST = 4096, SCALE_MOST = 30 };
 #define NONE UINT32_MAX
 
 /* "Your vertex can be reached from this one." */
@@ -34,10 +39,7 @@ struct pair {
 /* A message; of a level and rank there are as many as some rank has to send. */
 struct box {
     uint32_t count, more; /* more: this rank has not told all */
-    struct pair pairs[PAIRS_MOST];
-};
-struct edge {
-    uint32_t ends[2];
+    struct pair pairs[];  /* options.pairs */
 };
 /* Of the vertices first to first + count - 1. */
 struct part {
@@ -51,23 +53,23 @@ struct outbox {
 };
 
 static struct {
-    uint32_t scale, degree, roots;
+    uint32_t scale, degree, roots, pairs;
     uint64_t seed;
-    const char *torus, *edges, *from, *to, *record, *p2p;
+    const char *torus, *place, *edges, *from, *to, *record, *p2p;
     double edge_s; /* that a GPU takes for an edge, in what is recorded */
-    int check;
-} options = {.scale = 14, .degree = 16, .roots = 64, .seed = 1, .p2p = "on", .edge_s = 1e-9};
+    int check, sampled;
+} options = {.scale = 14, .degree = 16, .roots = 64, .pairs = 4096, .seed = 1, .p2p = "on", .edge_s = 1e-9};
 
 static struct {
     uint32_t vertices, chunk; /* chunk: of a rank */
     uint64_t edge_count;
-    struct edge *edges;
+    struct rmat_edge *edges;
     struct part part;
     uint32_t *parent, *level; /* of own vertices; NONE */
     uint32_t *frontier, *next, frontier_count, next_count;
     uint8_t *told; /* a bit a vertex: its owner has heard of it */
     struct outbox *outboxes;
-    struct box *sent; /* [2][rank] */
+    struct box *box; /* one, here */
     unsigned turn;
 } s;
 
@@ -81,35 +83,9 @@ static void *room(size_t count, size_t size)
 
 /* ---- the graph ---- */
 
-static uint64_t mix(uint64_t x)
+static struct rmat graph(void)
 {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-/* Another number of as many bits for each, so that vertices of many edges do not stand together. */
-static uint32_t scramble(uint32_t vertex)
-{
-    const uint32_t mask = s.vertices - 1, half = (options.scale + 1) / 2;
-    for (uint32_t turn = 0; turn < 3; turn++) {
-        vertex = (vertex * (uint32_t)(mix(options.seed + turn) | 1)) & mask;
-        vertex ^= vertex >> half;
-    }
-    return vertex;
-}
-
-/* Quarters by 0.57, 0.19, 0.19 and 0.05, as Graph500 has them. */
-static struct edge draw_edge(uint64_t number)
-{
-    uint32_t ends[2] = {0, 0};
-    for (uint32_t bit = 0; bit < options.scale; bit++) {
-        const double u = (double)(mix(mix(options.seed ^ number << 6) + bit) >> 11) * 0x1p-53;
-        ends[0] |= (uint32_t)(u >= 0.76) << bit;
-        ends[1] |= (uint32_t)((u >= 0.57 && u < 0.76) || u >= 0.95) << bit;
-    }
-    return (struct edge){{scramble(ends[0]), scramble(ends[1])}};
+    return (struct rmat){.scale = options.scale, .degree = options.degree, .seed = options.seed};
 }
 
 static void read_all(const char *path, void *to, size_t bytes)
@@ -132,14 +108,14 @@ static uint64_t items_of(const char *path, size_t size)
 
 static void make_edges(void)
 {
-    s.vertices = UINT32_C(1) << options.scale;
+    const struct rmat drawn = graph();
     s.edge_count = options.edges ? items_of(options.edges, sizeof *s.edges) : (uint64_t)options.degree << options.scale;
     s.edges = room(s.edge_count, sizeof *s.edges);
     if (options.edges)
         read_all(options.edges, s.edges, s.edge_count * sizeof *s.edges);
     for (uint64_t e = 0; e < s.edge_count; e++) {
         if (!options.edges)
-            s.edges[e] = draw_edge(e);
+            s.edges[e] = rmat_draw(&drawn, e);
         if (s.edges[e].ends[0] >= s.vertices || s.edges[e].ends[1] >= s.vertices)
             link_fail(options.edges, "has vertices beyond the scale");
     }
@@ -152,7 +128,7 @@ static void make_part(struct part *part, uint32_t first, uint32_t count)
     part->begin = room((size_t)count + 2, sizeof *part->begin);
     part->ends = room(count, sizeof *part->ends);
     for (uint64_t e = 0; e < s.edge_count; e++) {
-        const struct edge *edge = &s.edges[e];
+        const struct rmat_edge *edge = &s.edges[e];
         for (int i = 0; i < 2; i++) {
             const uint32_t v = edge->ends[i] - first;
             if (v >= count)
@@ -165,7 +141,7 @@ static void make_part(struct part *part, uint32_t first, uint32_t count)
         part->begin[v + 2] += part->begin[v + 1];
     part->to = room(part->begin[count + 1], sizeof *part->to);
     for (uint64_t e = 0; e < s.edge_count; e++) {
-        const struct edge *edge = &s.edges[e];
+        const struct rmat_edge *edge = &s.edges[e];
         for (int i = 0; i < 2 && edge->ends[0] != edge->ends[1]; i++) {
             if (edge->ends[i] - first < count)
                 part->to[part->begin[edge->ends[i] - first + 1]++] = edge->ends[!i];
@@ -217,34 +193,51 @@ static void scan_frontier(uint32_t level)
     link_record_work((double)edges * options.edge_s);
 }
 
+static size_t box_bytes(void)
+{
+    return offsetof(struct box, pairs) + options.pairs * sizeof(struct pair);
+}
+
+static void send_box(int to, size_t at, struct outbox *out, uint32_t more)
+{
+    struct box *box = s.box;
+    const size_t left = out->count - out->told, mine = at + (size_t)link_rank(), theirs = at + (size_t)to;
+    box->more = more;
+    box->count = (uint32_t)(left < options.pairs ? left : options.pairs);
+    if (box->count > 0)
+        memcpy(box->pairs, out->pairs + out->told, box->count * sizeof *box->pairs);
+    out->told += box->count;
+    const size_t bytes = offsetof(struct box, pairs) + box->count * sizeof *box->pairs;
+    link_write(theirs * box_bytes(), box, bytes);
+    link_put(to, mine * box_bytes(), theirs * box_bytes(), bytes);
+}
+
+static uint32_t take_box(size_t at, uint32_t level)
+{
+    struct box *box = s.box;
+    const size_t head = offsetof(struct box, pairs);
+    link_read(box, at * box_bytes(), head);
+    if (box->count > 0)
+        link_read(box->pairs, at * box_bytes() + head, box->count * sizeof *box->pairs);
+    for (uint32_t p = 0; p < box->count; p++)
+        reach(box->pairs[p].vertex, box->pairs[p].parent, level);
+    return box->more;
+}
+
 /* One message to each other rank, and one from each. Whether some rank has more to tell. */
 static int exchange(uint32_t level)
 {
     const int size = link_size(), me = link_rank();
-    const unsigned turn = s.turn++ % 2;
+    const size_t at = s.turn++ % 2 * (size_t)size;
     uint32_t more = 0;
     for (int r = 0; r < size; r++)
-        more |= s.outboxes[r].count - s.outboxes[r].told > PAIRS_MOST;
-    for (int i = 1; i < size; i++) {
-        const int to = (me + i) % size;
-        struct outbox *out = &s.outboxes[to];
-        struct box *box = &s.sent[turn * (unsigned)size + (unsigned)to];
-        const size_t left = out->count - out->told;
-        box->more = more;
-        box->count = (uint32_t)(left < PAIRS_MOST ? left : PAIRS_MOST);
-        if (box->count > 0)
-            memcpy(box->pairs, out->pairs + out->told, box->count * sizeof *box->pairs);
-        out->told += box->count;
-        link_put(to, (turn * (size_t)size + (size_t)me) * sizeof *box, box,
-                 offsetof(struct box, pairs) + box->count * sizeof *box->pairs);
-    }
+        more |= s.outboxes[r].count - s.outboxes[r].told > options.pairs;
+    for (int i = 1; i < size; i++)
+        send_box((me + i) % size, at, &s.outboxes[(me + i) % size], more);
     for (int i = 1; i < size; i++) {
         const int from = (me + size - i) % size;
         link_wait(from);
-        const struct box *box = (const struct box *)link_memory() + turn * (size_t)size + (size_t)from;
-        for (uint32_t p = 0; p < box->count; p++)
-            reach(box->pairs[p].vertex, box->pairs[p].parent, level);
-        more |= box->more;
+        more |= take_box(at + (size_t)from, level);
     }
     return more != 0;
 }
@@ -347,7 +340,7 @@ static uint32_t *make_roots(void)
         return roots;
     }
     for (uint64_t tried = 0; count < options.roots && tried < 100 * (uint64_t)options.roots; tried++) {
-        const uint32_t v = (uint32_t)(mix(options.seed ^ mix(tried)) & (s.vertices - 1)), own = v - p->first;
+        const uint32_t v = (uint32_t)(rmat_mix(options.seed ^ rmat_mix(tried)) & (s.vertices - 1)), own = v - p->first;
         if (sum(own < p->count && p->begin[own + 1] > p->begin[own]) > 0) /* it has a neighbour */
             roots[count++] = v;
     }
@@ -372,7 +365,6 @@ static void create(void)
 {
     const size_t size = (size_t)link_size();
     make_edges();
-    s.chunk = (uint32_t)((s.vertices + size - 1) / size);
     const uint64_t first = (uint64_t)s.chunk * (uint64_t)link_rank(),
                    left = first < s.vertices ? s.vertices - first : 0;
     make_part(&s.part, (uint32_t)first, (uint32_t)(left < s.chunk ? left : s.chunk));
@@ -382,7 +374,7 @@ static void create(void)
     s.next = room(s.part.count, sizeof *s.next);
     s.told = room(s.vertices / 8 + 1, 1);
     s.outboxes = room(size, sizeof *s.outboxes);
-    s.sent = room(2 * size, sizeof *s.sent);
+    s.box = room(1, box_bytes());
 }
 
 static void destroy_part(struct part *part)
@@ -404,7 +396,48 @@ static void destroy(void)
     for (int r = 0; r < link_size(); r++)
         free(s.outboxes[r].pairs);
     free(s.outboxes);
-    free(s.sent);
+    free(s.box);
+}
+
+/* ---- a search without its graph ---- */
+
+static void record_level(const double *edges, const uint64_t *told, void *context)
+{
+    const uint64_t size = (uint64_t)link_size(), me = (uint64_t)link_rank();
+    uint64_t most = 1;
+    (void)context;
+    link_record_gather(sizeof(uint64_t));
+    link_record_work(edges[me] * options.edge_s);
+    for (uint64_t pair = 0; pair < size * size; pair++)
+        most = told[pair] > most ? told[pair] : most;
+    for (uint64_t first = 0; first < most; first += options.pairs) {
+        for (uint64_t i = 1; i < size; i++) {
+            const uint64_t to = (me + i) % size, all = told[me * size + to], left = all > first ? all - first : 0;
+            const uint64_t pairs = left < options.pairs ? left : options.pairs;
+            link_record_put((int)to, offsetof(struct box, pairs) + pairs * sizeof(struct pair), 0);
+        }
+        for (uint64_t i = 1; i < size; i++)
+            link_record_wait((int)((me + size - i) % size));
+    }
+}
+
+static int run_sampled(void)
+{
+    const struct rmat drawn = graph();
+    double edges = 0;
+    link_record_begin(options.record, options.p2p);
+    for (uint64_t tried = 0; edges == 0; tried++) {
+        const uint32_t root = (uint32_t)(rmat_mix(options.seed ^ rmat_mix(tried)) & (s.vertices - 1));
+        edges = rmat_search(&drawn, (uint32_t)link_size(), s.chunk, root, record_level, NULL);
+    }
+    if (edges < 0)
+        link_fail("out of memory", "");
+    link_record_gather(sizeof(uint64_t));
+    link_record_end();
+    if (link_rank() == 0)
+        (void)printf("a search of 2^%u vertices on %d ranks, whose degrees are sampled: %.0f edges reached (mean)\n",
+                     options.scale, link_size(), edges);
+    return 0;
 }
 
 static int run(void)
@@ -457,30 +490,28 @@ static int run(void)
 
 static int usage(void)
 {
-    (void)fprintf(stderr,
-                  "bfs [--scale N] [--degree N] [--roots N] [--seed N] [--torus XxYxZ] [--check]\n"
-                  "    [--edges FILE --from FILE --to FILE] [--record FILE] [--p2p on|rx|off] [--edge-time SECONDS]\n");
+    (void)fprintf(
+        stderr,
+        "bfs [--scale N] [--degree N] [--roots N] [--seed N] [--pairs N] [--torus XxYxZ] [--place host|gpu|cuda|hip]\n"
+        "    [--check] [--edges FILE --from FILE --to FILE]\n"
+        "    [--record FILE [--sampled]] [--p2p on|rx|off|copies] [--edge-time SECONDS]\n");
     return 2;
 }
 
 static int read_options(int argc, char **argv)
 {
-    static const struct option known[] = {{"scale", required_argument, NULL, 'n'},
-                                          {"degree", required_argument, NULL, 'd'},
-                                          {"roots", required_argument, NULL, 'r'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"torus", required_argument, NULL, 't'},
-                                          {"edges", required_argument, NULL, 'e'},
-                                          {"from", required_argument, NULL, 'f'},
-                                          {"to", required_argument, NULL, 'o'},
-                                          {"record", required_argument, NULL, 'w'},
-                                          {"p2p", required_argument, NULL, 'p'},
-                                          {"edge-time", required_argument, NULL, 'g'},
-                                          {"check", no_argument, &options.check, 1},
-                                          {NULL, 0, NULL, 0}};
-    static const char number_of[] = "ndr", text_of[] = "tefowp";
-    uint32_t *const numbers[] = {&options.scale, &options.degree, &options.roots};
-    const char **const texts[] = {&options.torus, &options.edges,  &options.from,
+    static const struct option known[] = {
+        {"scale", required_argument, NULL, 'n'},       {"degree", required_argument, NULL, 'd'},
+        {"roots", required_argument, NULL, 'r'},       {"pairs", required_argument, NULL, 'm'},
+        {"seed", required_argument, NULL, 's'},        {"torus", required_argument, NULL, 't'},
+        {"place", required_argument, NULL, 'l'},       {"edges", required_argument, NULL, 'e'},
+        {"from", required_argument, NULL, 'f'},        {"to", required_argument, NULL, 'o'},
+        {"record", required_argument, NULL, 'w'},      {"p2p", required_argument, NULL, 'p'},
+        {"edge-time", required_argument, NULL, 'g'},   {"check", no_argument, &options.check, 1},
+        {"sampled", no_argument, &options.sampled, 1}, {NULL, 0, NULL, 0}};
+    static const char number_of[] = "ndrm", text_of[] = "tlefowp";
+    uint32_t *const numbers[] = {&options.scale, &options.degree, &options.roots, &options.pairs};
+    const char **const texts[] = {&options.torus, &options.place,  &options.edges, &options.from,
                                   &options.to,    &options.record, &options.p2p};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         const char *number = option ? strchr(number_of, option) : NULL, *text = option ? strchr(text_of, option) : NULL;
@@ -496,15 +527,20 @@ static int read_options(int argc, char **argv)
             *texts[text - text_of] = optarg;
     }
     return optind == argc && options.scale >= 1 && options.scale <= SCALE_MOST && options.degree >= 1 &&
-           options.roots >= 1 && options.roots <= ROOTS_MOST && !options.edges == !options.from;
+           options.roots >= 1 && options.roots <= ROOTS_MOST && !options.edges == !options.from && options.pairs >= 1 &&
+           options.pairs <= PAIRS_MOST && (!options.sampled || options.record);
 }
 
 int main(int argc, char **argv)
 {
     if (!read_options(argc, argv))
         return usage();
-    link_begin(0, 2 * sizeof(struct box), options.torus);
-    int status = run();
+    const size_t boxes = options.sampled ? 0 : 2 * box_bytes();
+    link_begin(
+        &(struct link_needs){.in_a_rank = boxes, .out_a_rank = boxes, .torus = options.torus, .place = options.place});
+    s.vertices = UINT32_C(1) << options.scale;
+    s.chunk = (uint32_t)((s.vertices + (uint32_t)link_size() - 1) / (uint32_t)link_size());
+    int status = options.sampled ? run_sampled() : run();
     link_end();
     return status;
 }

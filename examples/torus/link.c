@@ -2,25 +2,22 @@
 /* Link: gathering by puts. Boxes of two turns, since a rank may be one turn ahead of another, and not more. */
 #include "link.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 static struct {
-    char *memory;
-    size_t boxes; /* where they begin */
+    size_t in, out; /* where the boxes begin */
     unsigned turn;
-    char (*sent)[LINK_GATHER_BYTES]; /* of two turns */
 } l;
 
-void link_begin(size_t bytes, size_t bytes_a_rank, const char *torus)
+void link_begin(const struct link_needs *needs)
 {
-    l.memory = link_open(bytes, bytes_a_rank + sizeof(char[2][LINK_GATHER_BYTES]), torus);
-    l.boxes = bytes + bytes_a_rank * (size_t)link_size();
-    l.sent = calloc(2, sizeof *l.sent);
-    if (!l.sent)
-        link_fail("out of memory", "");
+    struct link_needs own = *needs;
+    own.in_a_rank += sizeof(char[2][LINK_GATHER_BYTES]);
+    own.out += sizeof(char[2][LINK_GATHER_BYTES]);
+    link_open(&own);
+    l.in = needs->in + needs->in_a_rank * (size_t)link_size();
+    l.out = needs->out + needs->out_a_rank * (size_t)link_size();
     link_barrier();
 }
 
@@ -28,18 +25,12 @@ void link_end(void)
 {
     link_barrier();
     link_close();
-    free(l.sent);
 }
 
-char *link_memory(void)
+void link_put(int to, size_t in, size_t out, size_t bytes)
 {
-    return l.memory;
-}
-
-void link_put(int to, size_t offset, const void *source, size_t bytes)
-{
-    link_record_put(to, bytes);
-    link_put_bytes(to, offset, source, bytes);
+    link_record_put(to, bytes, 0);
+    link_put_bytes(to, in, out, bytes);
 }
 
 void link_wait(int from)
@@ -50,22 +41,36 @@ void link_wait(int from)
 
 static size_t box(unsigned turn, int rank)
 {
-    return l.boxes + ((size_t)(turn % 2) * (size_t)link_size() + (size_t)rank) * LINK_GATHER_BYTES;
+    return l.in + ((size_t)(turn % 2) * (size_t)link_size() + (size_t)rank) * LINK_GATHER_BYTES;
+}
+
+void link_record_gather(size_t bytes)
+{
+    for (int i = 1; i < link_size(); i++)
+        link_record_put((link_rank() + i) % link_size(), bytes, 1);
+    for (int r = 0; r < link_size(); r++) {
+        if (r != link_rank())
+            link_record_wait(r);
+    }
 }
 
 void link_gather(const void *mine, size_t bytes, void *all)
 {
     const unsigned turn = l.turn++;
-    char *sent = l.sent[turn % 2];
+    const size_t sent = l.out + turn % 2 * LINK_GATHER_BYTES;
     if (bytes > 0)
-        memcpy(sent, mine, bytes);
+        link_write(sent, mine, bytes);
     for (int i = 1; i < link_size(); i++)
-        link_put((link_rank() + i) % link_size(), box(turn, link_rank()), sent, bytes);
+        link_put_bytes((link_rank() + i) % link_size(), box(turn, link_rank()), sent, bytes);
+    link_record_gather(bytes);
     for (int r = 0; r < link_size(); r++) {
+        char *one = bytes > 0 ? (char *)all + (size_t)r * bytes : NULL;
         if (r != link_rank())
-            link_wait(r);
-        if (bytes > 0)
-            memcpy((char *)all + (size_t)r * bytes, r == link_rank() ? sent : l.memory + box(turn, r), bytes);
+            link_wait_for(r);
+        if (bytes > 0 && r == link_rank())
+            memcpy(one, mine, bytes);
+        else if (bytes > 0)
+            link_read(one, box(turn, r), bytes);
     }
 }
 

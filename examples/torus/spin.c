@@ -10,12 +10,21 @@
  * row. Of each colour the planes at the borders are updated first, and put to the neighbours while those between are
  * updated.
  *
- *     hopcast launch -n 4 spin_apenet --side 64 --steps 20 [--torus 2x2x1] [--check]
+ *     hopcast launch -n 4 spin_apenet --side 64 --steps 20 [--torus 2x2x1] [--place gpu] [--check]
  *     hopcast-shmemrun -n 4 spin_shmem  ...
  *
- * --record FILE: the steps as a schedule for hopcast predict, each spin taking --spin-time on a GPU, with GPUs'
- * memory put directly or through the host's (--p2p). --check: each rank does all planes alone, too, and compares the
- * bits of its own. Exit status 1 if they differ, or the energy changes by more than 1e-12 a spin.
+ * --place: borders lie in the host's memory or in a GPU's (link.h). --check: each rank does all planes alone, too, and
+ * compares the bits of its own. Exit status 1 if they differ, or the energy changes by more than 1e-12 a spin.
+ *
+ * --record FILE: the steps as a schedule for hopcast predict, GPUs' memory being put directly or through the host's
+ * (--p2p). On the GPU that is assumed an update of a spin takes
+ *
+ *     spin-time + sum over all --beyond BYTES:SECONDS of SECONDS x max(0, 1 - BYTES / what the GPU holds)
+ *
+ * where it holds a spin and three bonds, of --spin-bytes each, of all sites of its planes and of the two beside them: of
+ * a lattice that is swept from end to end, what is beyond a capacity is fetched anew. --work: all, or that of borders
+ * alone, or none, for what the paper calls T_bnd + T_net and T_net. --no-overlap: borders are put after all spins are
+ * updated, as by a library whose copies wait for what the GPU does.
  */
 #include "link.h"
 
@@ -39,13 +48,27 @@ struct lattice {
     double (*bonds)[3];   /* to x + 1, y + 1, z + 1; from the plane below on */
 };
 
+enum { LEVELS_MOST = 4 };
+
 static struct {
-    uint32_t side, steps;
+    uint32_t side, steps, spin_bytes;
     uint64_t seed;
-    const char *torus, *record, *p2p;
+    const char *torus, *place, *record, *p2p, *work;
     double spin_s; /* that a GPU takes for a spin, in what is recorded */
-    int check, only_record;
-} options = {.side = 32, .steps = 10, .seed = 1, .p2p = "on", .spin_s = 1e-9};
+    struct level {
+        double bytes, seconds;
+    } levels[LEVELS_MOST]; /* what it takes more beyond them */
+    uint32_t level_count;
+    int check, only_record, no_overlap;
+} options = {.side = 32,
+             .steps = 10,
+             .spin_bytes = sizeof(struct vector),
+             .seed = 1,
+             .p2p = "on",
+             .work = "all",
+             .spin_s = 1e-9};
+
+static struct vector *half_plane; /* to and from memory of link.h */
 
 /* ---- what is drawn of a site, whoever has it ---- */
 
@@ -172,11 +195,10 @@ static double energy_of(const struct lattice *l, uint32_t plane)
 
 /* ---- borders ---- */
 
-/* In the memory that others put to: of either neighbour (0: below) and colour, half a plane; and as many to put from.
- * */
+/* In the memory that others put to, and in that to put from: of either neighbour (0: below) and colour, half a plane. */
 static size_t half_bytes(void)
 {
-    return (size_t)options.side * options.side / 2 * sizeof(struct vector);
+    return (size_t)options.side * options.side / 2 * options.spin_bytes;
 }
 
 static size_t border(uint32_t neighbour, uint32_t colour)
@@ -197,36 +219,75 @@ static void copy_half(struct lattice *l, uint32_t plane, uint32_t colour, struct
     }
 }
 
-static void send_border(struct lattice *l, uint32_t neighbour, uint32_t colour, char *from)
+/* 0: below. */
+static int neighbour_rank(uint32_t neighbour)
 {
-    const int size = link_size(), to = (link_rank() + (neighbour ? 1 : size - 1)) % size;
-    copy_half(l, neighbour ? l->planes : 1, colour, (struct vector *)(from + border(neighbour, colour)), 1);
-    link_put(to, border(!neighbour, colour), from + border(neighbour, colour), half_bytes());
+    return (link_rank() + (neighbour ? 1 : link_size() - 1)) % link_size();
 }
 
-static double time_of(uint32_t planes)
+static void send_border(struct lattice *l, uint32_t neighbour, uint32_t colour)
 {
-    return planes * (double)options.side * options.side / 2 * options.spin_s;
+    copy_half(l, neighbour ? l->planes : 1, colour, half_plane, 1);
+    link_write(border(neighbour, colour), half_plane, half_bytes());
+    link_put(neighbour_rank(neighbour), border(!neighbour, colour), border(neighbour, colour), half_bytes());
 }
 
-static double half_step(struct lattice *l, uint32_t colour, char *from)
+static void take_border(struct lattice *l, uint32_t neighbour, uint32_t colour)
 {
-    const int size = link_size(), below = (link_rank() + size - 1) % size, above = (link_rank() + 1) % size;
+    link_read(half_plane, border(neighbour, colour), half_bytes());
+    copy_half(l, neighbour ? l->planes + 1 : 0, colour, half_plane, 0);
+}
+
+/* ---- what a GPU would take ---- */
+
+/* A colour of some planes, of a rank that has `held`. */
+static double time_of(uint32_t planes, uint32_t held)
+{
+    const double area = (double)options.side * options.side, bytes = (held + 2) * area * 2 * options.spin_bytes;
+    double spin_s = options.spin_s;
+    for (uint32_t i = 0; i < options.level_count; i++)
+        spin_s += options.levels[i].seconds * fmax(0, 1 - options.levels[i].bytes / bytes);
+    return planes * area / 2 * spin_s;
+}
+
+static void record_bulk(uint32_t planes)
+{
+    const int counts = strcmp(options.work, "all") == 0;
+    link_record_work(counts && planes > 2 ? time_of(planes - 2, planes) : 0);
+}
+
+static void record_before_puts(uint32_t planes)
+{
+    link_record_work(strcmp(options.work, "none") == 0 ? 0 : time_of(planes > 1 ? 2 : 1, planes));
+    if (options.no_overlap)
+        record_bulk(planes);
+}
+
+static void record_after_puts(uint32_t planes)
+{
+    if (!options.no_overlap)
+        record_bulk(planes);
+}
+
+/* ---- a colour of the lattice ---- */
+
+static double half_step(struct lattice *l, uint32_t colour)
+{
     update(l, 1, colour);
     if (l->planes > 1)
         update(l, l->planes, colour);
-    link_record_work(time_of(l->planes > 1 ? 2 : 1));
-    send_border(l, 0, colour, from);
-    send_border(l, 1, colour, from);
-    link_record_work(time_of(l->planes > 2 ? l->planes - 2 : 0));
+    record_before_puts(l->planes);
+    send_border(l, 0, colour);
+    send_border(l, 1, colour);
+    record_after_puts(l->planes);
     for (uint32_t p = 2; p < l->planes; p++)
         update(l, p, colour);
     const double begun_s = link_now_s();
-    link_wait(below);
-    link_wait(above);
+    link_wait(neighbour_rank(0));
+    link_wait(neighbour_rank(1));
     const double waited_s = link_now_s() - begun_s;
-    copy_half(l, 0, colour, (struct vector *)(link_memory() + border(0, colour)), 0);
-    copy_half(l, l->planes + 1, colour, (struct vector *)(link_memory() + border(1, colour)), 0);
+    take_border(l, 0, colour);
+    take_border(l, 1, colour);
     return waited_s;
 }
 
@@ -292,15 +353,14 @@ static int say(double before, double after, double took_s, double waited_s, int 
 /* The steps without a lattice, which may be larger than memory. */
 static int record_alone(uint32_t planes)
 {
-    const int size = link_size(), below = (link_rank() + size - 1) % size, above = (link_rank() + 1) % size;
     link_record_begin(options.record, options.p2p);
     for (uint32_t half = 0; half < 2 * options.steps; half++) {
-        link_record_work(time_of(planes > 1 ? 2 : 1));
-        link_record_put(below, half_bytes());
-        link_record_put(above, half_bytes());
-        link_record_work(time_of(planes > 2 ? planes - 2 : 0));
-        link_record_wait(below);
-        link_record_wait(above);
+        record_before_puts(planes);
+        for (uint32_t neighbour = 0; neighbour < 2; neighbour++)
+            link_record_put(neighbour_rank(neighbour), half_bytes(), 0);
+        record_after_puts(planes);
+        for (uint32_t neighbour = 0; neighbour < 2; neighbour++)
+            link_record_wait(neighbour_rank(neighbour));
     }
     link_record_end();
     return 0;
@@ -314,15 +374,15 @@ static int run(void)
     double waited_s = 0;
     if (options.only_record)
         return record_alone(end - first);
-    char *from = malloc(4 * half_bytes());
-    if (!from || first == end)
-        link_fail(from ? "more ranks than planes" : "out of memory", "");
+    half_plane = malloc(half_bytes());
+    if (!half_plane || first == end)
+        link_fail(half_plane ? "more ranks than planes" : "out of memory", "");
     create(&l, first, end - first);
     const double before = energy(&l), begun_s = link_now_s();
     if (options.record)
         link_record_begin(options.record, options.p2p);
     for (uint32_t half = 0; half < 2 * options.steps; half++)
-        waited_s += half_step(&l, half % 2, from);
+        waited_s += half_step(&l, half % 2);
     const double took_s = link_now_s() - begun_s;
     if (options.record)
         link_record_end();
@@ -335,52 +395,78 @@ static int run(void)
         same = same && all[r];
     int status = say(before, after, took_s, waited_s, same);
     destroy(&l);
-    free(from);
+    free(half_plane);
     free(all);
     return status;
 }
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "spin [--side N, even] [--steps N] [--seed N] [--torus XxYxZ] [--check]\n"
-                          "    [--record FILE [--only-record]] [--p2p on|rx|off] [--spin-time SECONDS]\n");
+    (void)fprintf(
+        stderr, "spin [--side N, even] [--steps N] [--seed N] [--torus XxYxZ] [--place host|gpu|cuda|hip] [--check]\n"
+                "    [--record FILE [--only-record [--spin-bytes N]]] [--p2p on|rx|off|copies] [--spin-time SECONDS]\n"
+                "    [--beyond BYTES:SECONDS ...] [--work all|borders|none] [--no-overlap]\n");
     return 2;
+}
+
+static int read_level(const char *text)
+{
+    struct level *level = &options.levels[options.level_count];
+    return options.level_count < LEVELS_MOST && sscanf(text, "%lf:%lf", &level->bytes, &level->seconds) == 2 &&
+           level->bytes >= 0 && level->seconds >= 0 && ++options.level_count;
+}
+
+static int is_sound(void)
+{
+    const int counts =
+        strcmp(options.work, "all") == 0 || strcmp(options.work, "borders") == 0 || strcmp(options.work, "none") == 0;
+    return counts && options.side >= 2 && options.side % 2 == 0 && options.side <= 1024 && options.steps >= 1 &&
+           (!options.only_record || options.record) &&
+           (options.only_record || options.spin_bytes == sizeof(struct vector));
+}
+
+static int read_options(int argc, char **argv)
+{
+    static const struct option known[] = {{"side", required_argument, NULL, 'l'},
+                                          {"steps", required_argument, NULL, 'n'},
+                                          {"spin-bytes", required_argument, NULL, 'b'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"torus", required_argument, NULL, 't'},
+                                          {"place", required_argument, NULL, 'm'},
+                                          {"record", required_argument, NULL, 'r'},
+                                          {"p2p", required_argument, NULL, 'p'},
+                                          {"work", required_argument, NULL, 'k'},
+                                          {"spin-time", required_argument, NULL, 'w'},
+                                          {"beyond", required_argument, NULL, 'c'},
+                                          {"check", no_argument, &options.check, 1},
+                                          {"only-record", no_argument, &options.only_record, 1},
+                                          {"no-overlap", no_argument, &options.no_overlap, 1},
+                                          {NULL, 0, NULL, 0}};
+    static const char number_of[] = "lnb", text_of[] = "tmrpk";
+    uint32_t *const numbers[] = {&options.side, &options.steps, &options.spin_bytes};
+    const char **const texts[] = {&options.torus, &options.place, &options.record, &options.p2p, &options.work};
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        const char *number = option ? strchr(number_of, option) : NULL, *text = option ? strchr(text_of, option) : NULL;
+        if (option == '?' || (option == 'c' && !read_level(optarg)))
+            return 0;
+        if (option == 's')
+            options.seed = strtoull(optarg, NULL, 10);
+        if (option == 'w')
+            options.spin_s = strtod(optarg, NULL);
+        if (number)
+            *numbers[number - number_of] = (uint32_t)strtoul(optarg, NULL, 10);
+        if (text)
+            *texts[text - text_of] = optarg;
+    }
+    return optind == argc && is_sound();
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"side", required_argument, NULL, 'l'},
-                                          {"steps", required_argument, NULL, 'n'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"torus", required_argument, NULL, 't'},
-                                          {"record", required_argument, NULL, 'r'},
-                                          {"p2p", required_argument, NULL, 'p'},
-                                          {"spin-time", required_argument, NULL, 'w'},
-                                          {"check", no_argument, &options.check, 1},
-                                          {"only-record", no_argument, &options.only_record, 1},
-                                          {NULL, 0, NULL, 0}};
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        if (option == 'l')
-            options.side = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (option == 'n')
-            options.steps = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (option == 's')
-            options.seed = strtoull(optarg, NULL, 10);
-        else if (option == 't')
-            options.torus = optarg;
-        else if (option == 'r')
-            options.record = optarg;
-        else if (option == 'p')
-            options.p2p = optarg;
-        else if (option == 'w')
-            options.spin_s = strtod(optarg, NULL);
-        else if (option != 0)
-            return usage();
-    }
-    if (optind < argc || options.side < 2 || options.side % 2 || options.side > 1024 || options.steps < 1 ||
-        (options.only_record && !options.record))
+    if (!read_options(argc, argv))
         return usage();
-    link_begin(options.only_record ? 0 : 4 * half_bytes(), 0, options.torus);
+    const size_t borders = options.only_record ? 0 : 4 * half_bytes();
+    link_begin(&(struct link_needs){.in = borders, .out = borders, .torus = options.torus, .place = options.place});
     int status = run();
     link_end();
     return status;
