@@ -313,3 +313,21 @@ uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_
     }
     return bytes;
 }
+
+uint64_t hop_mpi_kept(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
+                      const struct hop_mpi_ranks *ranks)
+{
+    struct job job = {.mpi = mpi, .row = row, .arguments = arguments, .ranks = ranks};
+    uint64_t all = 0;
+    if (ranks->inter || in_place(&job) || argument(&job, 'r') == mpi->in_place)
+        return 0;
+    if (row->kind == KIND_REDUCE_SCATTER) {
+        for (int r = 0; r < ranks->size; r++)
+            all += sent(&job, r);
+        return all;
+    }
+    if (row->kind == KIND_SCATTER || row->kind == KIND_ALLTOALL)
+        return row->kind == KIND_ALLTOALL || is_root(&job) ? sent(&job, ranks->own) : 0;
+    bool everybody = row->kind == KIND_ALLGATHER || row->kind == KIND_ALLREDUCE || row->kind == KIND_SCAN;
+    return everybody || (row->kind == KIND_GATHER && is_root(&job)) ? sent(&job, 0) : 0;
+}

@@ -19,5 +19,8 @@
 typedef void hop_mpi_take(void *context, const struct hop_mpi_message *message);
 uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
                            hop_mpi_take *take, void *context);
+/* Bytes of a collective's own part, which it copies from one of the rank's buffers into the other. */
+uint64_t hop_mpi_kept(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
+                      const struct hop_mpi_ranks *ranks);
 
 #endif

@@ -323,7 +323,9 @@ static void gaps_and_requests(void **state)
     call(CALL_MPI_Sendrecv, 0, 2000);
     message(ITEM_SEND, 0, 7, OTHER, 32, 0);
     message(ITEM_RECEIVE, 0, 7, WORLD, 0, 0);
-    writes("0.000005000", "2 messages of 96 bytes, and 0 of barriers and answers",
+    writes("0.000005000",
+           "2 messages of 96 bytes, and 0 of barriers and answers\n"
+           "# recording took 0.000000050 s, calls that MPI_Pcontrol left out 0.000000000 s",
            "r0.0.work: work rank0 1us\n"
            "r0.0.Isend: send rank0 -> rank1 64B tag 7 after r0.0.work\n"
            "r0.1.Irecv: receive rank1 -> rank0 32B tag 8 after r0.0.work\n"
@@ -345,7 +347,9 @@ static void asking_again(void **state)
     call_by(1, CALL_MPI_Test, 2200, 2300, 0);
     rank(4000);
     call_by(1, CALL_MPI_Recv, 0, 4000, ITEM_PAUSED);
-    writes("0.000004000", "0 messages of 0 bytes, and 0 of barriers and answers",
+    writes("0.000004000",
+           "0 messages of 0 bytes, and 0 of barriers and answers\n"
+           "# recording took 0.000000000 s, calls that MPI_Pcontrol left out 0.000004000 s",
            "r0.2.work: work rank0 1us\n"
            "r0.3.work: work rank0 1.7us after r0.2.work\n");
 }
@@ -374,18 +378,20 @@ static void fences_and_allreduces(void **state)
            "r0.1.Win_fence.1: receive rank1 -> rank0 1B tag 1 after r0.0.Put\n"
            "r0.2.Allreduce: send rank0 -> rank1 4B after r0.1.Win_fence r0.1.Win_fence.1\n"
            "r0.2.Allreduce.1: receive rank1 -> rank0 8B after r0.1.Win_fence r0.1.Win_fence.1\n"
-           "r0.2.Allreduce.2: receive rank1 -> rank0 4B after r0.1.Win_fence r0.1.Win_fence.1\n"
-           "r0.2.Allreduce.3: send rank0 -> rank1 8B after r0.2.Allreduce.1\n"
-           "r0.2.Allreduce.4: work rank0 0s after r0.2.Allreduce r0.2.Allreduce.1 r0.2.Allreduce.2 "
-           "r0.2.Allreduce.3\n"
+           "r0.2.Allreduce.2: reduce sum u8 rank0 rank0 -> rank0 8B after r0.2.Allreduce.1\n"
+           "r0.2.Allreduce.3: receive rank1 -> rank0 4B after r0.1.Win_fence r0.1.Win_fence.1\n"
+           "r0.2.Allreduce.4: send rank0 -> rank1 8B after r0.2.Allreduce.2\n"
+           "r0.2.Allreduce.5: work rank0 0s after r0.2.Allreduce r0.2.Allreduce.2 r0.2.Allreduce.3 "
+           "r0.2.Allreduce.4\n"
            "r1.0.Win_fence: receive rank0 -> rank1 1B tag 1\n"
            "r1.0.Win_fence.1: send rank1 -> rank0 1B tag 1\n"
            "r1.1.Allreduce: send rank1 -> rank0 8B after r1.0.Win_fence r1.0.Win_fence.1\n"
            "r1.1.Allreduce.1: receive rank0 -> rank1 4B after r1.0.Win_fence r1.0.Win_fence.1\n"
-           "r1.1.Allreduce.2: receive rank0 -> rank1 8B after r1.0.Win_fence r1.0.Win_fence.1\n"
-           "r1.1.Allreduce.3: send rank1 -> rank0 4B after r1.1.Allreduce.1\n"
-           "r1.1.Allreduce.4: work rank1 0s after r1.1.Allreduce r1.1.Allreduce.1 r1.1.Allreduce.2 "
-           "r1.1.Allreduce.3\n");
+           "r1.1.Allreduce.2: reduce sum u8 rank1 rank1 -> rank1 4B after r1.1.Allreduce.1\n"
+           "r1.1.Allreduce.3: receive rank0 -> rank1 8B after r1.0.Win_fence r1.0.Win_fence.1\n"
+           "r1.1.Allreduce.4: send rank1 -> rank0 4B after r1.1.Allreduce.2\n"
+           "r1.1.Allreduce.5: work rank1 0s after r1.1.Allreduce r1.1.Allreduce.2 r1.1.Allreduce.3 "
+           "r1.1.Allreduce.4\n");
 }
 
 /* So many messages of so many bytes in all, of four ranks. */
@@ -449,7 +455,7 @@ static void an_allreduce_by_doubling(void **state)
     moves("# 8 messages of 80 bytes");
 }
 
-/* To rank 1; the gather by the rule. */
+/* To rank 1, which has 5 bytes itself; the gather by the rule. */
 static void a_reduction_and_a_gather(void **state)
 {
     (void)state;
@@ -461,9 +467,14 @@ static void a_reduction_and_a_gather(void **state)
             together(gather ? CALL_MPI_Gather : CALL_MPI_Reduce, WORLD, 4);
             if (r != 1)
                 part(1, 5, 0);
+            else
+                item((struct hop_item){.kind = ITEM_KEPT, .size = 5});
         }
     }
     moves("# 6 messages of 30 bytes");
+    assert_non_null(strstr(written, "r1.0.Reduce: rank1:in -> rank1:out 5B\n"));
+    assert_non_null(strstr(written, "reduce sum u8 rank1 rank1 -> rank1 5B"));
+    assert_non_null(strstr(written, "r1.1.Gather: rank1:in -> rank1:out 5B"));
     assert_int_equal(made.record.collectives, 2);
     /* Three of the gather; of the reduction, one goes by way of another. */
     unsigned to_root = 0;

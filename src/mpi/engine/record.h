@@ -23,6 +23,7 @@ enum hop_item_kind {
     ITEM_RECEIVE,
     ITEM_TOGETHER, /* a rank's part in a collective, and behind it */
     ITEM_PART,     /* what it sends there: as much to each of some ranks */
+    ITEM_KEPT,     /* behind all parts: what it copies within the rank */
     ITEM_PUT,      /* one-sided */
     ITEM_GET,
     ITEM_DONE,   /* what an earlier call began */

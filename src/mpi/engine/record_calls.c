@@ -301,6 +301,11 @@ static void write_moves(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
         push_together(call, ranks);
     if (kind >= KIND_POINT && (kind == KIND_POINT || kind >= KIND_PUT || scribe.count > 1))
         push_messages(call, a, ranks);
+    uint64_t kept = kind > KIND_BCAST && kind <= KIND_SCAN && scribe.count > 1
+                        ? hop_mpi_kept(mpi, &hop_mpi_rows[call], a, ranks)
+                        : 0;
+    if (kept)
+        push((struct hop_item){.kind = ITEM_KEPT, .size = kept});
     if (kind == KIND_PROBE)
         (void)push_receive(call, a, ranks, ITEM_PROBED);
     else if (role(call, a, 'f'))

@@ -197,6 +197,8 @@ static void add_steps(struct hop_emitter *e, uint32_t item, const struct hop_exp
         e->step_ops[i] = sends && takes ? hop_emit_join(e, waits_for(e, steps, i))
                          : sends        ? hop_emit_message(e, HOP_OP_SEND, peer, s->bytes, tag, waits_for(e, steps, i))
                                         : hop_emit_message(e, HOP_OP_RECEIVE, peer, s->bytes, tag, &e->together);
+        if (takes && s->sums && !sends)
+            e->step_ops[i] = hop_emit_sum(e, s->bytes, e->step_ops[i]);
         hop_emit_add_to(e, &e->last, e->step_ops[i]);
     }
     if (made->what.kind == HOP_COLLECTIVE_BARRIER) {
@@ -222,6 +224,14 @@ static void send_parts(struct hop_emitter *e, uint32_t item, uint8_t turn, const
     }
 }
 
+/* Whether what is sent first is summed by who gets it. */
+static bool is_summed(uint32_t call)
+{
+    enum hop_mpi_kind kind = hop_calls_kind(call);
+    return kind == KIND_SCAN || kind == KIND_ALLREDUCE || kind == KIND_REDUCE_SCATTER ||
+           kind_of(call) == HOP_COLLECTIVE_REDUCE;
+}
+
 /* What another member sends to this rank. */
 static void receive_parts(struct hop_emitter *e, uint32_t item, uint32_t sender)
 {
@@ -232,6 +242,8 @@ static void receive_parts(struct hop_emitter *e, uint32_t item, uint32_t sender)
         if (!hop_part_goes_to(part, e->rank))
             continue;
         uint32_t op = hop_emit_message(e, HOP_OP_RECEIVE, from, part->size, tag, &e->together);
+        if (is_summed(e->record->items[item].call) && (chain || !(part->flags & ITEM_SECOND)))
+            op = hop_emit_sum(e, part->size, op);
         hop_emit_add_to(e, &e->last, op);
         if (chain || !(part->flags & ITEM_SECOND))
             hop_emit_add_to(e, &e->came, op);
@@ -253,8 +265,23 @@ static void add_parts(struct hop_emitter *e, uint32_t item)
     hop_emit_copy_to(e, &e->together, &e->last);
 }
 
+/* What the rank has itself is copied before anything else. */
+static void add_kept(struct hop_emitter *e, uint32_t item)
+{
+    const struct hop_mpi_record *record = e->record;
+    uint32_t end = record->first[e->rank] + (uint32_t)record->rank[e->rank].count, p = item + 1;
+    while (p < end && record->items[p].kind == ITEM_PART)
+        p++;
+    if (!e->local || p == end || record->items[p].kind != ITEM_KEPT)
+        return;
+    uint32_t copy = hop_emit_copy(e, record->items[p].size, &e->together);
+    e->together.count = 0;
+    hop_emit_add_to(e, &e->together, copy);
+}
+
 void hop_emit_collective(struct hop_emitter *e, uint32_t item)
 {
+    add_kept(e, item);
     const struct hop_expansion *made = expansion_of(e, e->record->partner[item]);
     if (made)
         add_steps(e, item, made);

@@ -51,6 +51,35 @@ uint32_t hop_emit_join(struct hop_emitter *e, const struct hop_op_list *after)
     return index;
 }
 
+uint32_t hop_emit_sum(struct hop_emitter *e, uint64_t bytes, uint32_t brought)
+{
+    const struct hop_place place = hop_emit_place(e, e->rank), inputs[] = {place, place};
+    const struct hop_op_list after = {&brought, 1};
+    struct hop_op op = hop_op_default(HOP_OP_REDUCE);
+    if (!e->local || bytes == 0 || brought == HOP_NONE)
+        return brought;
+    op.type = HOP_TYPE_U8; /* whatever it is: what counts is memory's traffic */
+    op.from = op.to = place;
+    op.inputs = inputs;
+    op.input_count = HOP_COUNT(inputs);
+    op.bytes = bytes;
+    uint32_t index = hop_emit_op(e, &op, e->name, &after);
+    e->named++;
+    return index;
+}
+
+uint32_t hop_emit_copy(struct hop_emitter *e, uint64_t bytes, const struct hop_op_list *after)
+{
+    struct hop_op op = hop_op_default(HOP_OP_COPY);
+    op.from = op.to = hop_emit_place(e, e->rank);
+    op.from.buffer = "in";
+    op.to.buffer = "out";
+    op.bytes = bytes;
+    uint32_t index = hop_emit_op(e, &op, e->name, after);
+    e->named++;
+    return index;
+}
+
 uint32_t hop_emit_message(struct hop_emitter *e, enum hop_op_kind kind, uint32_t peer, uint64_t bytes, uint32_t tag,
                           const struct hop_op_list *after)
 {

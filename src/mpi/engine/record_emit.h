@@ -58,6 +58,7 @@ struct hop_emitter {
     uint32_t rank, call, named; /* of the rank at hand: its calls, and this one's operations that have names */
     const char *name;
     bool eager;                          /* so is the send at hand */
+    bool local;                          /* reductions and copies of a rank are said, too, as GOAL cannot */
     struct hop_expansion *expansions;    /* of collectives, those that were made */
     uint32_t *made_by;                   /* by collective: 0 not known yet, 1 the rule, 2 and more an expansion */
     uint32_t expansion_count, *step_ops; /* of the one at hand: its steps that are the rank's */
@@ -70,6 +71,10 @@ void hop_emit_copy_to(struct hop_emitter *e, struct hop_op_list *list, const str
 uint32_t hop_emit_message(struct hop_emitter *e, enum hop_op_kind kind, uint32_t peer, uint64_t bytes, uint32_t tag,
                           const struct hop_op_list *after);
 uint32_t hop_emit_join(struct hop_emitter *e, const struct hop_op_list *after);
+/* The rank at hand sums what an operation brought into what it has; that operation, where sums are left out. */
+uint32_t hop_emit_sum(struct hop_emitter *e, uint64_t bytes, uint32_t brought);
+/* It copies so much within its memory. */
+uint32_t hop_emit_copy(struct hop_emitter *e, uint64_t bytes, const struct hop_op_list *after);
 /* Any other, under that name and the call's, and where a rank's ends are. */
 uint32_t hop_emit_op(struct hop_emitter *e, struct hop_op *op, const char *name, const struct hop_op_list *after);
 struct hop_place hop_emit_place(const struct hop_emitter *e, uint32_t rank);

@@ -227,6 +227,28 @@ static void add_rank(struct hop_emitter *e, uint32_t rank)
 
 /* ---- all ---- */
 
+struct not_predicted {
+    uint64_t recording_ns, paused_ns;
+};
+
+/* Of the rank where that is most: what is in the time that was measured and in no prediction. */
+static struct not_predicted find_not_predicted(const struct hop_mpi_record *record)
+{
+    struct not_predicted most = {0};
+    for (uint32_t r = 0; r < record->ranks; r++) {
+        struct not_predicted own = {0};
+        for (uint32_t i = record->first[r]; i < record->first[r] + record->rank[r].count; i++) {
+            const struct hop_item *item = &record->items[i];
+            bool call = item->kind == ITEM_CALL;
+            own.recording_ns += call ? item->own_ns : 0;
+            own.paused_ns += call && (item->flags & ITEM_PAUSED) ? item->size - item->where : 0;
+        }
+        if (own.recording_ns + own.paused_ns > most.recording_ns + most.paused_ns)
+            most = own;
+    }
+    return most;
+}
+
 static void add_head(struct hop_emitter *e, uint64_t end_ns)
 {
     const struct hop_mpi_record *record = e->record;
@@ -237,6 +259,10 @@ static void add_head(struct hop_emitter *e, uint64_t end_ns)
     hop_schedule_add_comment(e->schedule,
                              "%" PRIu64 " messages of %" PRIu64 " bytes, and %" PRIu64 " of barriers and answers",
                              e->messages, e->bytes, e->rounds);
+    struct not_predicted more = find_not_predicted(record);
+    if (more.recording_ns + more.paused_ns)
+        hop_schedule_add_comment(e->schedule, "recording took %.9f s, calls that MPI_Pcontrol left out %.9f s",
+                                 (double)more.recording_ns / 1e9, (double)more.paused_ns / 1e9);
     for (int kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
         if (record->algorithms[kind] != HOP_ALGORITHM_DEFAULT)
             hop_schedule_add_comment(e->schedule, "%s of equal parts: %s",
@@ -273,7 +299,7 @@ static enum hop_status check_count(const struct hop_mpi_record *record, struct h
 {
     uint64_t count = 0;
     for (uint32_t i = 0; i < record->first[record->ranks]; i++)
-        count += record->items[i].kind == ITEM_PART ? 2 * (uint64_t)record->items[i].tag
+        count += record->items[i].kind == ITEM_PART ? 3 * (uint64_t)record->items[i].tag
                                                     : record->items[i].kind != ITEM_DONE;
     return hop_schedule_check_count("the recorded run", false, count, HOP_OP_LIMIT, diag);
 }
@@ -329,7 +355,7 @@ static enum hop_status write_file(const struct hop_schedule *schedule, const cha
 
 enum hop_status hop_record_write(const struct hop_mpi_record *record, const char *path, struct hop_diag *diag)
 {
-    struct hop_emitter e = {.record = record};
+    struct hop_emitter e = {.record = record, .local = !ends_in(path, ".goal")};
     struct hop_schedule *schedule = NULL;
     enum hop_status status = check_count(record, diag);
     if (status == HOP_OK)
