@@ -21,6 +21,12 @@ struct row {
     uint32_t slots, used;
 };
 
+/* What is left of a route, behind a switch, without its links. */
+struct rest {
+    double latency_s, capacity_Bps;
+    uint32_t link_count, to; /* to: of whose rests it is, plus one */
+};
+
 struct hop_router {
     const struct hop_topology *topology;
     struct hop_arena arena;
@@ -31,8 +37,17 @@ struct hop_router {
     uint32_t count, chunk_count;
     uint32_t *free_links; /* for those of the next ones */
     uint32_t free_count;
-    struct row *rows; /* by origin */
+    struct row *rows;                                              /* by origin */
+    double copy_latency_s, nic_latency_s, overhead_s, ceiling_Bps; /* the topology's parameters */
+    struct rest *rests; /* of a node that is a switch: the way from there to the last node that was asked for */
+    uint32_t *passed;   /* switches that lie before one whose rest is known */
 };
+
+static double ceiling_named(const struct hop_topology *topology, const char *name)
+{
+    double ceiling = hop_parameter_value(topology, name);
+    return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
+}
 
 struct hop_router *hop_router_create(const struct hop_topology *topology)
 {
@@ -40,6 +55,10 @@ struct hop_router *hop_router_create(const struct hop_topology *topology)
     if (!router)
         return NULL;
     router->topology = router->crossings.topology = topology;
+    router->copy_latency_s = hop_parameter_value(topology, "copy_latency");
+    router->nic_latency_s = hop_parameter_value(topology, "nic_latency");
+    router->overhead_s = hop_parameter_value(topology, "network_overhead");
+    router->ceiling_Bps = ceiling_named(topology, "ceiling_network");
     router->rows = hop_arena_alloc(&router->arena, (size_t)topology->node_count * sizeof *router->rows);
     router->links = hop_arena_alloc(&router->arena, ((size_t)topology->node_count + 2) * sizeof *router->links);
     if (!hop_searches_init(&router->searches, topology, &router->arena)) {
@@ -156,12 +175,6 @@ enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint3
 
 /* ---- adding up ---- */
 
-static double ceiling_named(const struct hop_topology *topology, const char *name)
-{
-    double ceiling = hop_parameter_value(topology, name);
-    return ceiling < HOP_NO_CEILING ? ceiling : INFINITY;
-}
-
 /* By the highest level that a route over PCIe reaches: another socket, two ports of a root, several switches. */
 static double ceiling_of(const struct hop_topology *topology, const uint32_t *links, uint32_t count)
 {
@@ -189,26 +202,30 @@ static bool is_nic(const struct hop_topology *topology, uint32_t node)
     return topology->nodes[node].kind == HOP_NODE_NIC;
 }
 
-static void add_up(const struct hop_topology *topology, struct hop_route *route)
+/* What a route has besides the sums over its links: it has so many NICs, and these links inside servers. */
+static void add_ends(const struct hop_router *router, bool inside, unsigned nics, struct hop_route *route)
 {
-    bool inside = true;
+    route->latency_s += inside ? router->copy_latency_s : nics * router->nic_latency_s + router->overhead_s;
+    if (!inside)
+        route->ceiling_Bps = hop_min(router->ceiling_Bps, hop_card_ceiling_Bps(router->topology, route));
+    else
+        route->ceiling_Bps = ceiling_of(router->topology, route->links, route->link_count);
+}
+
+/* The sums over a route's links. Returns how many of the nodes are NICs. */
+static unsigned add_links(const struct hop_topology *topology, bool *inside, struct hop_route *route)
+{
     unsigned nics = is_nic(topology, route->from);
-    const uint32_t *links = route->links;
     route->capacity_Bps = INFINITY;
     for (uint32_t i = 0; i < route->link_count; i++) {
-        const struct hop_link *link = &topology->links[links[i] / 2];
+        uint32_t directed = route->links[i];
+        const struct hop_link *link = &topology->links[directed / 2];
         route->latency_s += link->latency_s;
-        nics += is_nic(topology, link->ends[!(links[i] & 1)]);
-        inside = inside && !hop_link_is_network(link->kind);
-        route->capacity_Bps = hop_min(route->capacity_Bps, link->capacity_Bps[links[i] & 1]);
+        nics += is_nic(topology, link->ends[!(directed & 1)]);
+        *inside = *inside && !hop_link_is_network(link->kind);
+        route->capacity_Bps = hop_min(route->capacity_Bps, link->capacity_Bps[directed & 1]);
     }
-    route->latency_s += inside ? hop_parameter_value(topology, "copy_latency")
-                               : nics * hop_parameter_value(topology, "nic_latency") +
-                                     hop_parameter_value(topology, "network_overhead");
-    if (!inside)
-        route->ceiling_Bps = hop_min(ceiling_named(topology, "ceiling_network"), hop_card_ceiling_Bps(topology, route));
-    else
-        route->ceiling_Bps = ceiling_of(topology, links, route->link_count);
+    return nics;
 }
 
 enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
@@ -218,7 +235,83 @@ enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32
     enum hop_status status = hop_router_links(router, from, to, &found.links, &found.link_count, diag);
     if (status != HOP_OK)
         return status;
-    add_up(router->topology, &found);
+    bool inside = true;
+    unsigned nics = add_links(router->topology, &inside, &found);
+    add_ends(router, inside, nics, &found);
+    *route = found;
+    return HOP_OK;
+}
+
+/* ---- sums alone ---- */
+
+/* The way from a switch to an endpoint of its fabric. Ways to one endpoint are one from where they meet. */
+static const struct rest *rest_from(struct hop_router *router, const struct hop_fabric *fabric, uint32_t at,
+                                    const struct hop_gate *entry)
+{
+    const struct hop_topology *t = router->topology;
+    struct rest rest = {.capacity_Bps = INFINITY, .to = entry->node + 1};
+    uint32_t count = 0;
+    for (; at != entry->node && router->rests[at].to != rest.to; count++) {
+        uint32_t directed = hop_fabric_next(t, fabric, at, entry->place);
+        router->passed[count] = directed;
+        at = t->links[directed / 2].ends[!(directed & 1)];
+    }
+    if (at != entry->node)
+        rest = router->rests[at];
+    while (count > 0) {
+        uint32_t directed = router->passed[--count];
+        const struct hop_link *link = &t->links[directed / 2];
+        rest.latency_s += link->latency_s;
+        rest.capacity_Bps = hop_min(rest.capacity_Bps, link->capacity_Bps[directed & 1]);
+        rest.link_count++;
+        at = link->ends[directed & 1];
+        router->rests[at] = rest;
+    }
+    return &router->rests[at];
+}
+
+/* Whether what a search met has one way into a fabric, over a switch. */
+static bool has_one_port(const struct hop_reach *reach)
+{
+    return reach && reach->gate_count == 1 && reach->gates->leaf != HOP_NONE;
+}
+
+static bool make_rests(struct hop_router *router)
+{
+    size_t nodes = router->topology->node_count;
+    if (!router->rests)
+        router->passed = hop_arena_alloc(&router->arena, nodes * sizeof *router->passed);
+    if (!router->rests)
+        router->rests = hop_arena_alloc(&router->arena, nodes * sizeof *router->rests);
+    return !router->arena.failed;
+}
+
+enum hop_status hop_router_sums(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
+                                struct hop_diag *diag)
+{
+    struct hop_searches *s = &router->searches;
+    uint32_t nodes = router->topology->node_count;
+    if (from >= nodes || to >= nodes || from == to || !hop_searches_number(s, from) || hop_same_server(s, from, to))
+        return hop_router_look(router, from, to, route, diag);
+    const struct hop_reach *out = hop_reach_find(s, HOP_WAY_INSIDE, from),
+                           *in = hop_reach_find(s, HOP_WAY_BACKWARDS, to);
+    if (!has_one_port(out) || !has_one_port(in) || out->own.fabric != in->own.fabric || !make_rests(router))
+        return hop_router_look(router, from, to, route, diag);
+    struct hop_route found = {.from = from, .to = to, .links = router->links};
+    bool inside = false;
+    uint32_t exit = out->gates->distance, entry = in->gates->distance;
+    memcpy(router->links, out->links + out->gates->way, exit * sizeof *router->links);
+    router->links[exit] = out->port.directed;
+    memcpy(router->links + exit + 1, in->links + in->gates->way, entry * sizeof *router->links);
+    found.link_count = exit + 1 + entry;
+    unsigned nics = add_links(router->topology, &inside, &found) + is_nic(router->topology, in->gates->node);
+    add_ends(router, inside, nics, &found);
+    const struct rest *rest =
+        rest_from(router, &router->topology->fabrics[in->own.fabric], out->gates->leaf, in->gates);
+    found.latency_s += rest->latency_s;
+    found.capacity_Bps = hop_min(found.capacity_Bps, rest->capacity_Bps);
+    found.link_count += rest->link_count;
+    found.links = NULL;
     *route = found;
     return HOP_OK;
 }

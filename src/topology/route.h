@@ -8,6 +8,10 @@
 /* The same route as hop_router_find's. Its links are the router's until that is asked for another route. */
 enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
                                 struct hop_diag *diag);
+/* The same but for the links, which are NULL. Fast where many are asked for one after the other to one node over a
+ * fabric, as what these have in common is added up once. */
+enum hop_status hop_router_sums(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
+                                struct hop_diag *diag);
 /* Its links alone, which takes a part of the time. */
 enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint32_t to, const uint32_t **links,
                                  uint32_t *count, struct hop_diag *diag);

@@ -4,6 +4,8 @@
 
 #include "test.h"
 
+#include <math.h>
+
 static uint32_t *own_nics(const struct hop_topology *t)
 {
     uint32_t *nics = calloc(hop_topology_node_count(t), sizeof *nics);
@@ -100,12 +102,43 @@ static void one_nic_is_no_choice(void **state)
     hop_topology_destroy(t);
 }
 
+/* To one after the other, as they are fast, and at random. */
+static void sums_of_routes_are_those_of_their_links(void **state)
+{
+    (void)state;
+    static const char *const sources[] = {"torus:3x4x2,host=50GB/s",
+                                          "torus:4x6,twist=3",
+                                          "fat-tree:radix=4,levels=3,latency=1us",
+                                          "apenet:3x2",
+                                          "dragonfly:groups=5,routers=2,hosts=1",
+                                          TEST_SOURCE_DIR "/data/clusters/two-dgx-a100.json",
+                                          "t2"};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        struct hop_topology *t;
+        CHECK(hop_topology_load(sources[i], &t, D));
+        struct hop_router *router = hop_router_create(t);
+        uint32_t nodes = hop_topology_node_count(t);
+        for (uint32_t k = 0; k < nodes * nodes; k++) {
+            struct hop_route sums = {0}, way = {0};
+            uint32_t to = k % 7 ? k / nodes : k * 31 % nodes, from = k % nodes;
+            enum hop_status status = hop_router_look(router, from, to, &way, NULL);
+            assert_int_equal(hop_router_sums(router, from, to, &sums, NULL), status);
+            assert_int_equal(sums.link_count, way.link_count);
+            assert_true(sums.capacity_Bps == way.capacity_Bps && sums.ceiling_Bps == way.ceiling_Bps);
+            assert_true(fabs(sums.latency_s - way.latency_s) <= 1e-12 * way.latency_s);
+        }
+        hop_router_destroy(router);
+        hop_topology_destroy(t);
+    }
+}
+
 TEST_GROUP(nics)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_between_servers_take_both_ends_own),
         cmocka_unit_test(none_is_nearer_or_wider),
         cmocka_unit_test(one_nic_is_no_choice),
+        cmocka_unit_test(sums_of_routes_are_those_of_their_links),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
