@@ -2,6 +2,8 @@
 /* Assignments: whether one fits, what it costs, and who is where. */
 #include "assign/seats.h"
 
+#include <math.h>
+
 struct hop_places hop_places_apart(uint32_t count, const uint32_t *room, const double *outer, struct hop_arena *arena)
 {
     static const double zero = 0;
@@ -117,6 +119,23 @@ void hop_seats_reset(const struct hop_assign *problem, const uint32_t *place, st
         if (place)
             hop_seats_enter(seats, i, place[i]);
     }
+}
+
+double hop_assign_least(const struct hop_assign *problem, double *distance)
+{
+    const struct hop_graph *graph = problem->graph;
+    const struct hop_places *places = problem->places;
+    double weight = 0, least = INFINITY;
+    for (uint32_t e = 0; e < graph->first[graph->count]; e++)
+        weight += hop_min(graph->weight[e], hop_graph_weights(graph, true)[e]) / 2;
+    for (uint32_t a = 0; a < places->count; a++) {
+        if (places->room[a] > 1)
+            least = 0;
+        for (uint32_t b = 0; b < a && places->room[a]; b++)
+            least = places->room[b] ? hop_min(least, hop_place_distance(places, a, b)) : least;
+    }
+    *distance = isfinite(least) ? least : 0;
+    return weight * *distance;
 }
 
 double hop_assign_most(const struct hop_assign *problem)

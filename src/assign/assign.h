@@ -124,6 +124,8 @@ void hop_assign_keep_better(const struct hop_assign *problem, const uint32_t *fo
                             struct hop_assigned *result);
 /* All weights at the largest distance: the size of the numbers that differences of values are rounded to. */
 double hop_assign_most(const struct hop_assign *problem);
+/* All weights at the least distance of two places with room: no assignment has less. 0 where items may share a place. */
+double hop_assign_least(const struct hop_assign *problem, double *distance);
 /* An assignment that fits, made without looking at weights: items in turn where `place` would like them to be
  * (HOP_NONE: anywhere), or at the first place that they may have. If not all fit, place is untouched, and blocked, with
  * room for all items, has *count of them, ascending: *short_of more than there is room for where they may be; else
@@ -145,6 +147,9 @@ enum hop_status hop_assign_exact(const struct hop_assign *problem, uint32_t *pla
  * weights that hold there. Milliseconds even for thousands. (greedy.c) */
 enum hop_status hop_assign_greedy(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
                                   struct hop_diag *diag);
+/* Everybody's partners as near as any two places are, if that is found, else what `place` had. (embed.c) */
+enum hop_status hop_assign_embed(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result,
+                                 struct hop_diag *diag);
 /* Pairs of items change places, or an item moves to where there is room, as long as this gains; of many groups that are
  * alike also all items of two; then from disturbed copies of the best one again, until the limit: without one given
  * about a millisecond for 16 items, a second for thousands. (exchange.c) */

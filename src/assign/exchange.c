@@ -30,13 +30,14 @@ enum {
     GROUP_ROUNDS = 4,        /* of exchanging groups, at most, */
     GROUP_SHARE = 64         /* each with such a part of the limit */
 };
+#define PROVED (1 + 1e-9) /* so much of a bound is the bound */
 #define GAIN 1e-12 /* of the most that an assignment can cost: less is rounding */
 
 struct exchange {
     const struct hop_assign *problem;
     struct hop_local local;
     uint64_t rng, limit, polled;
-    double best;
+    double best, least; /* least: no assignment has less */
     bool stopped;
 };
 
@@ -227,7 +228,7 @@ static void search(struct exchange *x)
     for (uint32_t i = 0; i < x->problem->graph->count; i++)
         hop_queue_push(&local->queue, i);
     bool whole = descend(x);
-    for (uint32_t round = 0; whole && local->steps < x->limit && !over(x);) {
+    for (uint32_t round = 0; whole && local->steps < x->limit && local->value > x->least * PROVED && !over(x);) {
         if (local->unrefreshed > REFRESH_MOVES)
             hop_local_refresh(local);
         if (groups && share(x) * GROUP_ROUNDS >= round) {
@@ -257,6 +258,8 @@ static uint64_t own_limit(const struct hop_graph *graph)
 static bool exchange_large(const struct hop_assign *problem, uint32_t *place, struct hop_assigned *result)
 {
     struct exchange x = {.problem = problem, .rng = problem->seed, .best = INFINITY};
+    double distance;
+    result->bound = x.least = hop_assign_least(problem, &distance);
     x.limit = problem->max_steps ? problem->max_steps : own_limit(problem->graph);
     bool made = hop_local_create(problem, place, GAIN * hop_assign_most(problem), &x.local);
     if (made) {
@@ -300,7 +303,7 @@ enum hop_status hop_assign_exchange(const struct hop_assign *problem, uint32_t *
     free(better);
     if (!made)
         return hop_fail_memory(diag);
-    found.proved = !(found.value > 0);
+    found.proved = found.value <= found.bound * PROVED;
     *result = found;
     return HOP_OK;
 }

@@ -57,7 +57,9 @@ static bool prepare_graphs(struct hop_map_work *work)
         hop_map_note(work, no_latencies);
         o->metric = HOP_MAP_DISTANCE;
     }
-    work->sum = hop_map_is_sum(o->metric) ? o->metric : HOP_MAP_BANDWIDTH;
+    work->sum = hop_map_is_sum(o->metric)       ? o->metric
+                : work->flat[HOP_MAP_BANDWIDTH] ? HOP_MAP_DISTANCE
+                                                : HOP_MAP_BANDWIDTH;
     work->apart = &work->distances[work->sum];
     work->known_messages = hop_map_counts_messages(work->traffic);
     bool messages = work->known_messages && hop_map_measures[work->sum].by_messages;

@@ -112,10 +112,11 @@ struct hop_map_work {
     /* By the metrics that are sums; groups are nodes. none: all are 0, the topology does not say. A pair without a route
      * is far away. */
     struct hop_places distances[HOP_MAP_METRIC_COUNT];
-    bool none[HOP_MAP_METRIC_COUNT];
+    bool none[HOP_MAP_METRIC_COUNT], flat[HOP_MAP_METRIC_COUNT]; /* flat: all places are equally far from each other */
     const struct hop_places *apart; /* by the sum's metric */
     bool known_messages;            /* the traffic says the number of all */
-    enum hop_map_metric sum;        /* the metric of the sum: that asked for, or bandwidth under the others */
+    enum hop_map_metric
+        sum; /* the metric of the sum: that asked for; under the others bandwidth, or distance if that is flat */
     struct hop_graph device, all;
     struct hop_congest *congest;
     struct hop_map_play *play; /* NULL: nothing is simulated */

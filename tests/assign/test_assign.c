@@ -319,6 +319,61 @@ static void test_not_far_from_scotch(void **state)
     }
 }
 
+/* Pairs that a rule says to be neighbours, renumbered at random. */
+static struct hop_graph *neighbours(uint32_t count, distance_rule *distance)
+{
+    uint32_t *number = random_order(count), used = 0;
+    struct link *links = malloc((size_t)count * 3 * sizeof *links);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (distance(i, j) == 1)
+                links[used++] = (struct link){number[i], number[j], 1 + i % 3};
+        }
+    }
+    struct hop_graph *graph = graph_of(count, links, used);
+    free(number);
+    free(links);
+    return graph;
+}
+
+static void test_what_fits_a_torus_is_put_there(void **state)
+{
+    (void)state;
+    struct hop_places *places = places_of(512, 1, 1, torus);
+    for (uint32_t k = 0; k < 6; k++) {
+        static const uint32_t grids[][3] = {{8, 8, 8}, {8, 8, 4}, {3, 8, 5}, {1, 8, 1}, {2, 7, 6}};
+        const uint32_t *grid = grids[k % 5], count = k == 5 ? 512 : grid[0] * grid[1] * grid[2];
+        uint32_t place[512], *order = random_order(count);
+        struct hop_graph *graph = k == 5 ? neighbours(512, torus) : stencil(grid, 3, order);
+        const struct hop_assign problem = {.graph = graph, .places = places, .seed = k};
+        struct hop_assigned found = solve_anew(hop_assign_embed, &problem, place);
+        double weights = 0;
+        for (uint32_t e = 0; e < graph->first[count]; e++)
+            weights += graph->weight[e] / 2;
+        check_same(found.value, weights);
+        assert_true(found.proved);
+        free_graph(graph);
+        free(order);
+    }
+    free_places(places);
+}
+
+/* Three that all talk to each other, where no three places are neighbours. */
+static void test_what_does_not_fit_a_torus_stays(void **state)
+{
+    (void)state;
+    struct hop_places *places = places_of(512, 1, 1, torus);
+    const struct link links[] = {{0, 1, 1}, {1, 2, 1}, {0, 2, 1}};
+    struct hop_graph *graph = graph_of(3, links, 3);
+    const struct hop_assign problem = {.graph = graph, .places = places};
+    uint32_t place[3] = {7, 100, 301};
+    struct hop_assigned found = solve(hop_assign_embed, &problem, place);
+    assert_true(place[0] == 7 && place[1] == 100 && place[2] == 301);
+    assert_true(!found.proved && found.bound == 3);
+    free_graph(graph);
+    free_places(places);
+}
+
 TEST_GROUP(assign)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +390,8 @@ TEST_GROUP(assign)
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_solvers_stop_when_told),
         cmocka_unit_test(test_not_far_from_scotch),
+        cmocka_unit_test(test_what_fits_a_torus_is_put_there),
+        cmocka_unit_test(test_what_does_not_fit_a_torus_stays),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
