@@ -118,6 +118,34 @@ static bool element_of(uintptr_t word, enum hop_type *element)
     return *element != HOP_TYPE_COUNT;
 }
 
+/* Those that this MPI has not are MPI_DATATYPE_NULL. */
+static bool is_rounded(uintptr_t word)
+{
+    static const MPI_Datatype types[] = {MPI_FLOAT,
+                                         MPI_DOUBLE,
+                                         MPI_LONG_DOUBLE,
+                                         MPI_REAL,
+                                         MPI_DOUBLE_PRECISION,
+                                         MPI_REAL4,
+                                         MPI_REAL8,
+                                         MPI_REAL16,
+                                         MPI_C_FLOAT_COMPLEX,
+                                         MPI_C_DOUBLE_COMPLEX,
+                                         MPI_C_LONG_DOUBLE_COMPLEX,
+                                         MPI_COMPLEX,
+                                         MPI_DOUBLE_COMPLEX,
+                                         MPI_COMPLEX8,
+                                         MPI_COMPLEX16,
+                                         MPI_COMPLEX32,
+                                         MPI_CXX_FLOAT_COMPLEX,
+                                         MPI_CXX_DOUBLE_COMPLEX,
+                                         MPI_CXX_LONG_DOUBLE_COMPLEX};
+    bool is = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types && !is; i++)
+        is = types[i] == (MPI_Datatype)word;
+    return is && (MPI_Datatype)word != MPI_DATATYPE_NULL;
+}
+
 static bool reduction_of(uintptr_t word, enum hop_reduce *reduce)
 {
     MPI_Op op = (MPI_Op)word;
@@ -307,6 +335,7 @@ const struct hop_mpi_shim_collectives hop_mpi_shim_collectives = {
     .size = size_of,
     .extent = extent_of,
     .element = element_of,
+    .rounded = is_rounded,
     .reduction = reduction_of,
     .pack = pack,
     .unpack = unpack,

@@ -23,6 +23,7 @@ struct hop_mpi_shim_collectives {
     /* What a type, an operation is in a schedule's reductions; false: it is none of these. */
     bool (*element)(uintptr_t type, enum hop_type *element);
     bool (*reduction)(uintptr_t op, enum hop_reduce *reduce);
+    bool (*rounded)(uintptr_t type); /* floating-point and complex numbers, which have sums and products */
     /* Items as the bytes of their types in order; 0 or an error. */
     int (*pack)(const void *from, int64_t count, uintptr_t type, void *to, size_t bytes, uintptr_t comm);
     int (*unpack)(const void *from, size_t bytes, void *to, int64_t count, uintptr_t type, uintptr_t comm);

@@ -583,6 +583,34 @@ static void order(void)
         (void)printf("%016llx\n", (unsigned long long)hash);
 }
 
+/* What a rank need not say may be nothing at all; what is wrong, the MPI refuses as ever. */
+static void odd(void)
+{
+    MPI_Datatype none = (MPI_Datatype)0;
+    MPI_Comm made;
+    int one = world_rank + 1, *all = (int *)in;
+    for (int i = 0; i < 4; i++) {
+        void *to = world_rank == 0 ? all : NULL, *from = world_rank == 0 ? in : NULL;
+        MPI_Gather(&one, 1, MPI_INT, to, world_rank == 0, world_rank == 0 ? MPI_INT : none, 0, MPI_COMM_WORLD);
+        check(world_rank > 0 || all[world_ranks - 1] == world_ranks, "gather to nowhere", i, all[world_ranks - 1]);
+        MPI_Scatter(from, world_rank == 0, world_rank == 0 ? MPI_INT : none, out, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        check(*(int *)out == one, "scatter from nowhere", i, *(int *)out);
+        all[world_rank] = one + i;
+        MPI_Allgather(MPI_IN_PLACE, 0, none, all, 1, MPI_INT, MPI_COMM_WORLD);
+        check(all[0] == 1 + i && all[1] == 2 + i, "allgather in place", all[0], all[1]);
+        int counts[64] = {[0] = 1};
+        MPI_Reduce_scatter(&one, world_rank == 0 ? out : NULL, counts, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        check(world_rank > 0 || *(int *)out == world_ranks, "reduce_scatter to one", i, *(int *)out);
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* Open MPI asks that one */
+    check(MPI_Allreduce(&one, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, made) != MPI_SUCCESS, "no result wanted", 0, 0);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    check(MPI_Allreduce(in, out, 1, MPI_2INT, MPI_SUM, made) != MPI_SUCCESS, "a sum of pairs", 0, 0);
+    MPI_Comm_free(&made);
+}
+
 /* ---- ends ---- */
 
 static void die(void)
@@ -644,6 +672,7 @@ int main(int argc, char **argv)
         device();
     } else if (strcmp(mode, "order") == 0) {
         order();
+        odd();
     } else if (strcmp(mode, "die") == 0) {
         die();
     }

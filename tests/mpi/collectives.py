@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../command"))
-from under_mpi import build, check, fake_cuda, mpi, run_parts, start, work  # noqa: E402
+from under_mpi import build, check, fake_cuda, hopcast, launcher, mpi, run_parts, start, work  # noqa: E402
 
 program, library, soak = os.path.abspath(sys.argv[3]), os.path.join(build, "libhopcast_mpi.so"), bool(os.environ.get("HOPCAST_SOAK"))
 os.environ.update(HOPCAST_MPI_TRAFFIC="none", HOPCAST_VERBOSE="1")
@@ -85,20 +85,33 @@ def a_rank_is_killed():
         check("allreduce on a communicator of 3 ranks: rank 1 died" in done.stderr, f"and it is said: {done.stderr[:1500]}")
 
 
+def small_to_the_library():
+    """A table of this machine and MPI, as tune: writes it, that leaves to the library what is short."""
+    with open("/proc/cpuinfo") as file:
+        name = re.search(r"model name\s*: (.*)", file.read())
+    version = re.search(r"\d+\.\d+[.\w]*", subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout)[0]
+    own = subprocess.run([hopcast, "--version"], capture_output=True, text=True).stdout.split()[-1]
+    return (f"# machine: {name[1] if name else 'unknown'}, {os.sysconf('SC_NPROCESSORS_ONLN')} processors\n"
+            f"# mpi: {'Open MPI v' if mpi == 'openmpi' else 'MPICH Version: '}{version}\n# hopcast: {own}\n" +
+            "".join(f"{kind} 2 0B library\n{kind} 2 1MiB default\n" for kind in ("gather", "scatter", "allgather", "allreduce")))
+
+
 def tables():
-    """Of another machine, of nothing, and of none: the library does it all, and the program runs."""
+    """Of another machine, of nothing, and of none: the library does it all, and the program runs; so by one that says so."""
     cases = {"foreign": ("# machine: a toaster, 1 processors\n# mpi: x\n# hopcast: 1\nallreduce 2 0B default\n", "it is for machine: a toaster"),
              "broken": ("# machine: x\nallreduce 2 0B default\nallreduce two 0B ring\n", "broken:3:"),
              "wrong": ("allreduce 2 0B sideways\n", "wrong:1:"),
              "headless": ("allreduce 2 0B default\n", "does not say for which"), "empty": ("", "no rows"), "missing": (None, "missing")}
+    cases["own"] = (small_to_the_library(), None)
     for name, (text, says) in cases.items():
-        if name != "foreign" and not soak:
+        if name not in ("foreign", "own") and not soak:
             continue
         if text is not None:
             with open(os.path.join(work, name), "w") as file:
                 file.write(text)
         done = run("order", HOPCAST_MPI_COLLECTIVES=os.path.join(work, name))
-        check(done.returncode == 0 and says in done.stderr and "the library does all" in done.stderr and ours(done) == 0,
+        refused = "the library does all" in done.stderr
+        check(done.returncode == 0 and ours(done) == 0 and (refused and says in done.stderr if says else not refused),
               f"table {name}: {done.stderr[:1000]}")
 
 

@@ -135,7 +135,7 @@ void *hop_items_out(const struct hop_mpi_job *job, struct hop_comm_state *state,
 
 void hop_items_end(const struct hop_mpi_job *job, const struct hop_mpi_wanted *wanted, const void *result, int *error)
 {
-    if (wanted->out.blocks == 0 || wanted->discards)
+    if (wanted->out.blocks == 0 || wanted->discards || *error)
         return;
     struct packing out = look_at(job, &wanted->out);
     if (result != in_place(&out))

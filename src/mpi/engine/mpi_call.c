@@ -72,13 +72,14 @@ enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call)
     return calls[call].kind;
 }
 
-bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments)
+/* Types that do not matter to this rank may be anything. */
+bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const struct hop_mpi_wanted *wanted)
 {
+    const struct hop_mpi_items *items[] = {&wanted->in, &wanted->out};
     bool plain = calls[call].at['v'] < 0 && calls[call].at['k'] < 0;
-    for (const char *role = "tu"; *role && plain; role++) {
-        int8_t at = calls[call].at[(unsigned char)*role];
-        if (at >= 0)
-            (void)mpi->collectives->size(arguments[at], &plain);
+    for (size_t i = 0; i < HOP_COUNT(items) && plain; i++) {
+        if (items[i]->blocks > 0)
+            (void)mpi->collectives->size(items[i]->type, &plain);
     }
     return plain;
 }
@@ -291,6 +292,18 @@ static uint64_t read_by_kind(struct reading *r, int root)
     }
 }
 
+/* Else the MPI is to refuse it. A part of no items may be nowhere; a type of the program's own may have addresses in it,
+ * counted from MPI_BOTTOM. */
+static bool lies_somewhere(const struct hop_mpi_shim *mpi, const struct hop_mpi_items *items)
+{
+    bool plain = false;
+    if (items->blocks == 0 || items->count == 0)
+        return true;
+    if (!items->address)
+        (void)mpi->collectives->size(items->type, &plain);
+    return !plain && items->address != (void *)mpi->in_place;
+}
+
 bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
                        const uintptr_t *arguments, struct hop_mpi_wanted *wanted)
 {
@@ -306,6 +319,8 @@ bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_rank
     shape->bytes = read_by_kind(&r, root);
     if (shape->kind == HOP_COLLECTIVE_BARRIER)
         return true;
+    if (!lies_somewhere(mpi, &wanted->in) || !lies_somewhere(mpi, &wanted->out))
+        wanted->op = shape->bytes = 0;
     return shape->bytes > 0 && longest(shape, (uint32_t)ranks->size) <= HOP_MPI_BYTES_MOST;
 }
 

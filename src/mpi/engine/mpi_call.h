@@ -56,13 +56,13 @@ enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call);
 bool hop_mpi_call_is_neighbours(enum hop_mpi_call call);
 struct hop_mpi_block hop_mpi_call_block(const struct hop_mpi_shim *mpi, enum hop_mpi_call which,
                                         const uintptr_t *arguments, bool in, int i, int rank);
-/* Whether its arguments say how long it is as they stand: types are predefined, and no count is in an array. */
-bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments);
 uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);
 /* false: it is for the library, on every rank of the communicator. Then wanted->op says whether it is a reduction. */
 bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
                        const uintptr_t *arguments, struct hop_mpi_wanted *wanted);
-/* The same, of its type and operation, if it has one: whether a schedule has them. */
+/* Once read, whether its arguments say how long it is as they stand: types are predefined, and no count is in an array. */
+bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const struct hop_mpi_wanted *wanted);
+/* As hop_mpi_call_read, of its type and operation, if it has one: whether a schedule has them. */
 bool hop_mpi_call_adds(const struct hop_mpi_shim *mpi, struct hop_mpi_wanted *wanted);
 
 #endif

@@ -12,15 +12,10 @@ enum { PLACES = 64 }; /* of one reduction, so many inputs are folded at once (do
 
 bool hop_is_of_an_order(const struct hop_mpi_shim *mpi, const struct hop_mpi_wanted *wanted)
 {
-    enum hop_type type;
     enum hop_reduce reduce;
-    bool plain;
-    if (!wanted->op || wanted->shape.bytes == 0 || wanted->shape.bytes > HOP_MPI_BYTES_MOST ||
-        !mpi->collectives->reduction(wanted->op, &reduce) || (reduce != HOP_REDUCE_SUM && reduce != HOP_REDUCE_PROD))
-        return false;
-    bool known = mpi->collectives->element(wanted->type, &type);
-    return known ? type == HOP_TYPE_F64 || type == HOP_TYPE_F32
-                 : mpi->collectives->size(wanted->type, &plain) > 0 && plain;
+    return wanted->op && wanted->shape.bytes > 0 && wanted->shape.bytes <= HOP_MPI_BYTES_MOST &&
+           mpi->collectives->reduction(wanted->op, &reduce) &&
+           (reduce == HOP_REDUCE_SUM || reduce == HOP_REDUCE_PROD) && mpi->collectives->rounded(wanted->type);
 }
 
 const char *hop_orderly_algorithm(enum hop_collective_kind kind, int ranks)
