@@ -6,175 +6,13 @@
  * back to it. In each of them things happen in order, so only the first of a stream stands in the heap and the rest in
  * a list; credits on their way are an event only where a link waits for them.
  */
-#include "simulate/packet.h"
+#include "simulate/packet_moves.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 
-#include "base/heap.h"
-
-enum { SENT, ARRIVED, RETURNED, FREED }; /* kinds of streams of a link; FREED: it no longer has its processor */
 enum { PROGRESS_HOPS = 1u << 20 };
-#define PS_PER_S 1e12
-
-/* ---- packets: a pool and lists of them ---- */
-
-static uint32_t take_packet(struct hop_packets *p)
-{
-    if (p->free_packet != HOP_NONE) {
-        uint32_t taken = p->free_packet;
-        p->free_packet = p->packets[taken].next;
-        return taken;
-    }
-    if (!HOP_GROW(&p->arena, p->packets, (size_t)p->packet_count + 1)) {
-        p->failed = true;
-        return HOP_NONE;
-    }
-    return p->packet_count++;
-}
-
-static inline void drop_packet(struct hop_packets *p, uint32_t packet)
-{
-    p->packets[packet].next = p->free_packet;
-    p->free_packet = packet;
-}
-
-static inline void append(struct hop_packets *p, struct hop_fifo *list, uint32_t packet)
-{
-    p->packets[packet].next = HOP_NONE;
-    if (list->head == HOP_NONE)
-        list->head = packet;
-    else
-        p->packets[list->tail].next = packet;
-    list->tail = packet;
-}
-
-static inline uint32_t take_head(struct hop_packets *p, struct hop_fifo *list)
-{
-    uint32_t head = list->head;
-    list->head = p->packets[head].next;
-    return head;
-}
-
-/* ---- events ---- */
-
-#define EARLIER(p, a, b) ((a).time < (b).time)
-HOP_HEAP(events, 4, struct hop_packets *, struct hop_instant, EARLIER, HOP_HEAP_PUT);
-
-static inline void push(struct hop_packets *p, uint64_t time, uint32_t stream)
-{
-    events_up(p, p->heap, p->heap_count++, (struct hop_instant){time, stream});
-    p->late = p->late || time > HOP_PACKET_CLOCK_LIMIT;
-}
-
-static inline uint32_t pop(struct hop_packets *p)
-{
-    uint32_t stream = p->heap[0].stream, count = --p->heap_count;
-    events_down(p, p->heap, count, 0, p->heap[count]);
-    return stream;
-}
-
-/* To be served when all of this instant has happened; one that is sending is touched when it has sent. */
-static inline void touch(struct hop_packets *p, uint32_t link)
-{
-    if (!p->wires[link].touched && p->wires[link].sending == HOP_NONE) {
-        p->wires[link].touched = true;
-        p->touched[p->touched_count++] = link;
-    }
-}
-
-/* ---- rings: the members of a feed that have something to send ---- */
-
-static inline void join_ring(struct hop_packets *p, struct hop_feed *feed, uint32_t step)
-{
-    if (feed->last == HOP_NONE) {
-        p->steps[step].next = step;
-    } else {
-        p->steps[step].next = p->steps[feed->last].next;
-        p->steps[feed->last].next = step;
-    }
-    feed->last = step;
-}
-
-/* After its turn: it goes to the end, or out if it has nothing left. */
-static inline void rotate_ring(struct hop_packets *p, struct hop_feed *feed, uint32_t before, uint32_t step,
-                               bool leaves)
-{
-    if (!leaves)
-        feed->last = step;
-    else if (before == step)
-        feed->last = HOP_NONE;
-    else {
-        p->steps[before].next = p->steps[step].next;
-        feed->last = before;
-    }
-}
-
-/* ---- credits ---- */
-
-static inline uint32_t credits_of(uint32_t bytes)
-{
-    return (bytes + HOP_CREDIT_BYTES - 1) & ~(uint32_t)(HOP_CREDIT_BYTES - 1);
-}
-
-static inline uint32_t credits_at(const struct hop_packets *p, const struct hop_packet_step *step, uint32_t bytes)
-{
-    return credits_of(step->whole ? (uint32_t)p->payload : bytes);
-}
-
-static inline bool has_credits(struct hop_packets *p, uint32_t at, uint32_t bytes)
-{
-    const struct hop_packet_step *step = &p->steps[at];
-    uint32_t needed = credits_at(p, step, bytes);
-    bool has = step->pool == HOP_NONE || p->credits[step->pool] >= (step->enters ? 2 : 1) * needed;
-    p->lacking = p->lacking || !has;
-    return has;
-}
-
-static inline void put_back(struct hop_packets *p, uint32_t step, uint32_t credits)
-{
-    uint32_t pool = p->steps[step].pool;
-    p->credits[pool] += credits;
-    assert(p->credits[pool] <= p->pool_size[pool]);
-}
-
-/* Credits of the buffer behind this step's link start on their way back. */
-static void return_credits(struct hop_packets *p, uint32_t step, uint32_t credits)
-{
-    struct hop_wire *wire = &p->wires[p->steps[step].link];
-    if (p->delay == 0) {
-        put_back(p, step, credits);
-        touch(p, p->steps[step].link);
-        return;
-    }
-    uint32_t token = take_packet(p);
-    if (token == HOP_NONE)
-        return;
-    p->packets[token].due = p->clock + p->delay;
-    p->packets[token].step = step;
-    p->packets[token].held = credits;
-    append(p, &wire->returning, token);
-    touch(p, p->steps[step].link); /* it may wait for them */
-}
-
-void hop_packets_collect(struct hop_packets *p, uint32_t link)
-{
-    struct hop_fifo *returning = &p->wires[link].returning;
-    while (returning->head != HOP_NONE && p->packets[returning->head].due <= p->clock) {
-        uint32_t token = take_head(p, returning);
-        put_back(p, p->packets[token].step, p->packets[token].held);
-        drop_packet(p, token);
-    }
-}
 
 /* ---- sending ---- */
-
-static void note_sent(struct hop_packets *p, uint32_t step)
-{
-    p->waits[step].last_sent = p->clock;
-    p->waits[step].busy_then = p->wires[p->steps[step].link].busy;
-}
 
 static void note_wait(struct hop_packets *p, const struct hop_wire *wire, const struct hop_packet *what)
 {
@@ -358,7 +196,7 @@ static inline void serve_link(struct hop_packets *p, uint32_t link)
     struct hop_wire *wire = &p->wires[link];
     if (wire->processor != HOP_NONE && p->processors[wire->processor].until > p->clock)
         return; /* until it is free */
-    hop_packets_collect(p, link);
+    collect(p, link);
     p->lacking = false;
     for (uint32_t i = 0, at = wire->turn; i < wire->count; i++) {
         enum turn turn = serve_feed(p, link, &p->feeds[wire->first + at]);
@@ -558,73 +396,4 @@ uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_
     *ended = p->ended;
     *now_s = (double)p->clock / PS_PER_S;
     return p->ended_count;
-}
-
-/* ---- stuck ---- */
-
-/* Of every buffer, the step that a packet at the head of one of its queues wants to take; HOP_NONE: it is empty. */
-static uint32_t *find_blocked(const struct hop_packets *p)
-{
-    uint32_t *blocked = malloc(((size_t)p->buffer_count + 1) * sizeof *blocked);
-    if (!blocked)
-        return NULL;
-    memset(blocked, 0xff, p->buffer_count * sizeof *blocked);
-    for (uint32_t q = 0; q < p->fifo_count; q++) {
-        if (p->fifos[q].head == HOP_NONE)
-            continue;
-        uint32_t step = p->packets[p->fifos[q].head].step;
-        blocked[p->steps[step - 1].buffer] = step;
-    }
-    return blocked;
-}
-
-/* Each full buffer has a head, which waits for the next buffer: that goes round. Returns a buffer of the circle. */
-static uint32_t find_circle(const struct hop_packets *p, const uint32_t *blocked)
-{
-    uint32_t at = 0;
-    while (at < p->buffer_count && blocked[at] == HOP_NONE)
-        at++;
-    for (uint32_t i = 0; at < p->buffer_count && i < p->buffer_count; i++)
-        at = blocked[at] == HOP_NONE ? HOP_NONE : p->steps[blocked[at]].buffer;
-    return at < p->buffer_count && blocked[at] != HOP_NONE ? at : HOP_NONE;
-}
-
-static void name_circle(const struct hop_packets *p, const uint32_t *blocked, uint32_t start, char *text, size_t size)
-{
-    enum { NAMED = 4 };
-    uint32_t at = start, length = 0;
-    size_t used = 0;
-    do {
-        char name[64];
-        const struct hop_packet_step *step = &p->steps[blocked[at] - 1]; /* whose buffer it is */
-        const struct hop_wire *wire = &p->wires[step->link];
-        (void)hop_topology_link_name(p->simulation->timeline->topology, wire->directed, name, sizeof name);
-        if (length++ < NAMED)
-            used += (size_t)snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", name,
-                                     step->buffer > wire->buffer ? " (its second channel)" : "");
-        at = p->steps[blocked[at]].buffer;
-    } while (at != start);
-    if (length > NAMED)
-        (void)snprintf(text + used, size - used, " and %u more", length - NAMED);
-}
-
-enum hop_status hop_packets_stuck(const struct hop_packets *p, struct hop_diag *diag)
-{
-    char circle[4 * 100 + 32] = "";
-    if (p->failed)
-        return hop_fail_memory(diag);
-    if (p->late)
-        return hop_fail(diag, HOP_ERR_LIMIT, "the packets take longer than 53 days\nless to move, or fidelity fluid");
-    uint32_t *blocked = find_blocked(p);
-    if (!blocked)
-        return hop_fail_memory(diag);
-    uint32_t start = find_circle(p, blocked);
-    if (start != HOP_NONE)
-        name_circle(p, blocked, start, circle, sizeof circle);
-    free(blocked);
-    return hop_fail(
-        diag, HOP_ERR_DEADLOCK,
-        "the packets wait for each other in a circle of full buffers%s%s\nroutes without a circle of links, "
-        "as in a tree; for a torus rings=dateline or bubble; or fidelity fluid",
-        circle[0] ? ", those behind " : "", circle);
 }

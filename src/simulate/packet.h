@@ -40,15 +40,13 @@ void hop_packets_begin(struct hop_packets *packets, uint32_t op, double now_s);
 uint32_t hop_packets_advance(struct hop_packets *packets, double until_s, double *now_s, const uint32_t **ended);
 /* Says, after a run that cannot go on, that buffers wait for each other, or that memory or time ran out. */
 enum hop_status hop_packets_stuck(const struct hop_packets *packets, struct hop_diag *diag);
-/* Takes in what credits have come back to a link until now. */
-void hop_packets_collect(struct hop_packets *packets, uint32_t link);
 /* After a run: packet-hops to the timeline's events, and with segments one record a copy. */
 enum hop_status hop_packets_note(struct hop_packets *packets, struct hop_diag *diag);
 
 /* ---- inside ---- */
 
 enum { HOP_CREDIT_BYTES = 16 }; /* the unit of data credits on PCIe */
-enum { HOP_PACKET_KINDS = 4 };  /* of events: see packet.c */
+enum { HOP_PACKET_KINDS = 4 };  /* of events: see packet_moves.h */
 #define HOP_PACKET_CLOCK_LIMIT ((uint64_t)1 << 62)
 
 /* A link of a transfer's route. */

@@ -3,9 +3,8 @@
  * What fidelity `packet` runs on: the links in use, who feeds each, the steps of every transfer, buffers; and, after a
  * run, what the timeline is told. See packet.h.
  */
-#include "simulate/packet.h"
+#include "simulate/packet_moves.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -13,7 +12,6 @@
 #include "topology/card.h"
 #include "topology/channels.h"
 
-#define PS_PER_S 1e12
 #define HOPS_LIMIT 2e10
 #define NEAR_ALONE 0.01   /* what is no reason to look for one */
 #define SOMETIMES 0.1     /* a link that lacks credits for more of a wait than this is itself held back */
@@ -544,7 +542,7 @@ static void check_ends(struct hop_packets *p)
 {
     p->clock = UINT64_MAX;
     for (uint32_t l = 0; l < p->wire_count; l++)
-        hop_packets_collect(p, l);
+        collect(p, l);
     for (uint32_t i = 0; i < p->pool_count; i++)
         assert(p->credits[i] == p->pool_size[i]);
     for (uint32_t i = 0; i < p->transfer_count; i++)
