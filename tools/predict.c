@@ -10,7 +10,7 @@ enum { CASE_LIMIT = 64, DETAILED_OPS = 20000 };
 
 struct request {
     struct tool_given given;
-    struct tool_words schedules, topologies, models, sets;
+    struct tool_words schedules, topologies, models, sets, faults;
     const char *trace, *explain, *output, *map, *collective;
     uint64_t rows;
     bool gantt, json, intervals, ascii, sources_unlimited;
@@ -54,6 +54,10 @@ static const struct tool_option table[] = {
            "rings=dateline, bubble or none (of a torus); may be repeated",
            .take = take_packet),
     GONE("packet", "--packet-set"),
+    OPTION(
+        "fault", 0, LIST, AT(request, faults), "FAULT",
+        "with --fidelity packet: what breaks, when: 'link A--B at 20us' (both directions; A->B one), 'credit A->B at "
+        "20us', 'reset NODE at 20us for 10us'; may be repeated (docs/packet.md)"),
     SHARED(map, AT(request, map)),
     SHARED(collective, AT(request, collective)),
     SHARED(sources_unlimited, AT(request, sources_unlimited)),
@@ -100,6 +104,9 @@ static struct prediction predict(const struct request *r, const struct inputs *i
                            .fidelity = r->fidelity,
                            .rows = tool_given(&r->given, "rows") && !r->rows ? UINT32_MAX : r->rows};
     struct hop_schedule *placed;
+    struct hop_packet_options packet = r->packet;
+    packet.faults = predict_read_faults(p.topology, &r->faults);
+    packet.fault_count = r->faults.count;
     tool_try(tool_map_place(&in->map, p.topology, p.schedule, &placed, &tool_diag));
     if (placed)
         p.schedule = tool_have(placed);
@@ -112,7 +119,7 @@ static struct prediction predict(const struct request *r, const struct inputs *i
         .progress = tool_progress_begin(&progress, "operations that have ended"),
         .context = &progress,
         .fidelity = r->fidelity,
-        .packet = &r->packet};
+        .packet = &packet};
     enum hop_status done = hop_simulate(p.network, p.schedule, &options, &p.timeline, &tool_diag);
     tool_progress_end(&progress);
     tool_try(done);
@@ -151,8 +158,9 @@ static void check(const struct request *r)
     if (r->fidelity == HOP_FIDELITY_PACKET && r->models.count)
         tool_bad_usage(&tool_predict,
                        "--model goes with --fidelity fluid: packets queue for links, and no model is asked");
-    if (tool_given(&r->given, "packet-set") && r->fidelity != HOP_FIDELITY_PACKET)
-        tool_bad_usage(&tool_predict, "--packet-set goes with --fidelity packet");
+    const char *alone = tool_given(&r->given, "packet-set") ? "packet-set" : r->faults.count ? "fault" : NULL;
+    if (alone && r->fidelity != HOP_FIDELITY_PACKET)
+        tool_bad_usage(&tool_predict, "--%s goes with --fidelity packet", alone);
     if (several && (r->gantt || r->json || r->trace || r->explain))
         tool_bad_usage(&tool_predict,
                        "--gantt, --json, --trace and --explain take one schedule on one topology with one model");
@@ -181,7 +189,10 @@ static int run(int argc, char **argv)
         show_one(&r, &cases[0]);
     else
         predict_show_side_by_side(cases, count, r.ranges != RANGES_NONE, effort_of(&r));
-    return TOOL_OK;
+    bool lost = false;
+    for (uint32_t i = 0; i < count; i++)
+        lost = lost || predict_lost_bytes(&cases[i]) > 0;
+    return lost ? TOOL_NEGATIVE : TOOL_OK;
 }
 
 const struct tool_command tool_predict = {
@@ -191,6 +202,8 @@ const struct tool_command tool_predict = {
     .about = SCHEDULE_IS "Several schedules, topologies or models are set side by side.\n"
                          "\n",
     .options = table,
-    .notes = "example: hopcast predict -e 'a: gpu0 -> gpu2 300MiB; b: gpu1 -> gpu4 300MiB' --on t2 --set tau=0.2\n",
+    .notes = "Exit status 1: bytes were lost (--fault).\n"
+             "\n"
+             "example: hopcast predict -e 'a: gpu0 -> gpu2 300MiB; b: gpu1 -> gpu4 300MiB' --on t2 --set tau=0.2\n",
     .run = run,
 };

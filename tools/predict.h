@@ -36,6 +36,11 @@ struct time_unit {
 };
 struct time_unit predict_unit(double longest_s);
 
+/* predict_faults.c: what --fault says, for a topology; what came of it. */
+struct hop_fault *predict_read_faults(const struct hop_topology *topology, const struct tool_words *texts);
+uint64_t predict_lost_bytes(const struct prediction *p);
+void predict_show_faults(const struct prediction *p);
+
 void predict_show_table(const struct prediction *p);
 /* predict_risks.c: what it puts at risk that no model predicts, if anything. */
 void predict_show_risks(const struct prediction *p);

@@ -369,9 +369,11 @@ static void print_summary(const struct prediction *p)
     printf("\n%s", hop_topology_name(p->topology));
     print_models(p);
     printf("\nmakespan %s", SECONDS(makespan));
-    if (makespan > 0 && total_bytes(p) > 0)
-        printf(", %s together", RATE((double)total_bytes(p) / makespan));
+    uint64_t bytes = total_bytes(p), lost = predict_lost_bytes(p);
+    if (makespan > 0 && bytes > lost)
+        printf(", %s together", RATE((double)(bytes - lost) / makespan));
     printf("\n");
+    predict_show_faults(p);
     print_communication(p, makespan);
     print_range(p);
     print_processes(p);

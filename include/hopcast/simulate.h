@@ -23,6 +23,25 @@ enum hop_packet_queues {
     HOP_PACKET_PER_TRANSFER /* a queue and credits for each transfer: nobody holds up another one */
 };
 
+/* What breaks during a simulation of packets; docs/packet.md says what follows from it. */
+enum hop_fault_kind {
+    HOP_FAULT_LINK,   /* a link is dead from then on */
+    HOP_FAULT_CREDIT, /* the buffers behind a link have room for one full packet less from then on */
+    HOP_FAULT_RESET   /* a node, such as a card, loses what it holds, and takes and sends nothing for a time */
+};
+struct hop_fault {
+    enum hop_fault_kind kind;
+    double at_s, lasts_s; /* 0 to 1e6 s; lasts_s: of a reset */
+    uint32_t link;        /* directed */
+    bool both;            /* HOP_FAULT_LINK: the other direction, too */
+    uint32_t node;        /* HOP_FAULT_RESET */
+};
+/* Reads "link A--B at TIME" (both directions), "link A->B at TIME", "credit A->B at TIME" or "reset NODE at TIME for TIME", with
+ * links named as for hop_topology_set. HOP_ERR_SYNTAX, or HOP_ERR_NOT_FOUND where the topology has no such link or node; the
+ * diagnostic has no place. */
+HOP_API enum hop_status hop_fault_read(const struct hop_topology *topology, const char *text, struct hop_fault *fault,
+                                       struct hop_diag *diag);
+
 /* Of fidelity packet; all zero is the default. */
 struct hop_packet_options {
     size_t size;            /* see hop_version */
@@ -37,6 +56,8 @@ struct hop_packet_options {
                              * sends during the route's latency */
     enum hop_packet_queues queues;
     enum hop_ring_protection rings; /* of a torus */
+    const struct hop_fault *faults; /* up to 1,024, in any order */
+    uint32_t fault_count;
 };
 
 struct hop_simulate_options {
@@ -51,7 +72,8 @@ struct hop_simulate_options {
 };
 
 /* Fidelity packet refuses model loggp, and what would take more than 2e10 packet-hops; where routes form circles,
- * packets can block each other for good, which is HOP_ERR_DEADLOCK: the diagnostic names the links of the circle. */
+ * packets can block each other for good, which is HOP_ERR_DEADLOCK: the diagnostic names the links of the circle. With faults
+ * that is no error: hop_timeline_delivery says what did not arrive, and hop_timeline_fault_note why. */
 
 /* Simulates once. Devices, routes and deadlocks between dependencies and source queues are checked first; places in the diagnostic
  * are the schedule's. options may be NULL (detail segments). The timeline is the caller's; network and schedule must outlive it. */

@@ -109,6 +109,17 @@ struct hop_overload {
 HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
                                         uint32_t capacity);
 
+/* Of a copy that was simulated with faults (hop_packet_options): bytes that arrived, those among them and of the lost ones that were
+ * sent more than once, each time counted, and those that never arrived, with the reason. Delivered and lost are all its bytes. Without
+ * faults everything is delivered. */
+struct hop_delivery {
+    uint64_t delivered_bytes, resent_bytes, lost_bytes;
+    const char *reason; /* why bytes are lost; NULL: none are */
+};
+HOP_API struct hop_delivery hop_timeline_delivery(const struct hop_timeline *timeline, uint32_t op);
+/* What faults did, in order of time, for people; NULL past the last. */
+HOP_API const char *hop_timeline_fault_note(const struct hop_timeline *timeline, uint32_t index, double *at_s);
+
 /* Model loggp: the processes (ranks in their order, then devices without a rank as they appear in the schedule) and
  * when the last of
  * each one's CPUs is free. 0 processes under any other model. */

@@ -66,6 +66,20 @@ static void put_segments(struct writer *w, uint32_t index)
     hop_json_put(&w->out, "]");
 }
 
+/* With faults only. */
+static void put_delivery(struct writer *w, uint32_t index)
+{
+    double at_s;
+    struct hop_delivery delivery = hop_timeline_delivery(w->timeline, index);
+    if (!hop_timeline_fault_note(w->timeline, 0, &at_s))
+        return;
+    hop_json_put(&w->out, "delivered_bytes:%llu,lost_bytes:%llu,resent_bytes:%llu",
+                 (unsigned long long)delivery.delivered_bytes, (unsigned long long)delivery.lost_bytes,
+                 (unsigned long long)delivery.resent_bytes);
+    if (delivery.reason)
+        hop_json_put(&w->out, "reason:%s", delivery.reason);
+}
+
 static void put_copy(struct writer *w, uint32_t index, const struct hop_op *parent)
 {
     const struct hop_measured_op *measured = hop_timeline_measured_op(w->timeline, index);
@@ -77,6 +91,7 @@ static void put_copy(struct writer *w, uint32_t index, const struct hop_op *pare
         hop_json_put(&w->out, "via:%s", hop_via_name(measured ? measured->via : HOP_VIA_P2P));
     if (measured && !parent)
         hop_json_put(&w->out, "rank:%u,resent:%hhu", measured->rank, measured->resent);
+    put_delivery(w, index);
     put_losses(w, index);
     put_segments(w, index);
     hop_json_put(&w->out, "}");
@@ -166,6 +181,16 @@ static void put_links(struct writer *w)
                          use.busy_s, use.peak);
     }
     hop_json_put(&w->out, "]");
+}
+
+static void put_faults(struct writer *w)
+{
+    const char *text;
+    double at_s;
+    uint32_t i = 0;
+    for (; (text = hop_timeline_fault_note(w->timeline, i, &at_s)); i++)
+        hop_json_put(&w->out, "%s\n  {at_s:%g,what:%s}", i ? "" : "\nfaults:[", at_s, text);
+    hop_json_put(&w->out, i ? "]" : "");
 }
 
 /* Model loggp only. */
@@ -282,6 +307,7 @@ char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncer
     put_others(&w);
     if (intervals)
         put_intervals(&w);
+    put_faults(&w);
     put_links(&w);
     put_processes(&w);
     put_inherited(&w);

@@ -62,6 +62,7 @@ static void pass(struct hop_packets *p, uint32_t link, uint32_t packet)
     if (tail == HOP_NONE)
         return;
     p->packets[tail] = p->packets[packet];
+    p->packets[tail].next = packet;
     p->wires[link].sending = tail;
     p->packets[packet].held = p->packets[packet].taken;
     fly(p, link, packet);
@@ -101,6 +102,7 @@ static uint32_t make_packet(struct hop_packets *p, struct hop_moving *t)
     p->packets[packet] = (struct hop_packet){
         .wire = part * p->payload, .step = t->first, .bytes = (uint32_t)bytes, .number = t->number++};
     t->left -= (uint64_t)bytes;
+    p->under_way += t->network ? (uint64_t)bytes : 0;
     if (t->gap_ps_per_byte > 0)
         t->not_before = p->clock + (uint64_t)llround(part * p->payload * t->gap_ps_per_byte);
     return packet;
@@ -109,7 +111,9 @@ static uint32_t make_packet(struct hop_packets *p, struct hop_moving *t)
 static inline bool may_send(struct hop_packets *p, uint32_t step)
 {
     struct hop_moving *t = &p->transfers[p->steps[step].transfer];
-    double under_way = (double)(t->bytes - t->left - t->delivered);
+    double under_way = (double)(t->bytes - t->left - t->delivered - t->lost);
+    if (p->fault != HOP_NONE && t->network)
+        return false; /* until the network is empty */
     if (under_way + hop_min(p->payload, (double)t->left) > t->window)
         return false; /* until some of it arrives */
     if (t->not_before <= p->clock)
@@ -194,6 +198,8 @@ static inline enum turn serve_feed(struct hop_packets *p, uint32_t link, struct 
 static inline void serve_link(struct hop_packets *p, uint32_t link)
 {
     struct hop_wire *wire = &p->wires[link];
+    if (wire->stopped)
+        return;
     if (wire->processor != HOP_NONE && p->processors[wire->processor].until > p->clock)
         return; /* until it is free */
     collect(p, link);
@@ -222,6 +228,11 @@ static inline void enqueue(struct hop_packets *p, uint32_t packet)
     struct hop_packet_step *step = &p->steps[at];
     struct hop_fifo *queue = &p->fifos[step->queue];
     bool was_empty = queue->head == HOP_NONE;
+    if (p->wires[step->link].dead) {
+        return_credits(p, at - 1, p->packets[packet].held);
+        hop_packets_lose(p, packet);
+        return;
+    }
     p->packets[packet].due = p->clock;
     p->packets[packet].busy_then = p->wires[step->link].busy;
     append(p, queue, packet);
@@ -259,6 +270,8 @@ static void arrive(struct hop_packets *p, uint32_t packet)
     struct hop_packet *what = &p->packets[packet];
     const struct hop_packet_step *step = &p->steps[what->step];
     struct hop_moving *t = &p->transfers[step->transfer];
+    if (what->broken && hop_packets_break(p, packet))
+        return;
     assert(!p->order || (int32_t)(what->number - p->order[what->step]) >= 0); /* numbers may wrap */
     if (p->order)
         p->order[what->step] = what->number;
@@ -267,9 +280,10 @@ static void arrive(struct hop_packets *p, uint32_t packet)
         assert(t->delivered <= t->bytes);
         if (t->window < INFINITY)
             touch(p, p->steps[t->first].link);
-        if (t->delivered == t->bytes)
-            p->ended[p->ended_count++] = t->op;
+        leave_way(p, t, what->bytes);
         drop_packet(p, packet);
+        if (t->delivered + t->lost == t->bytes)
+            hop_packets_settle(p, t);
         return;
     }
     what->step++;
@@ -322,6 +336,7 @@ static void land(struct hop_packets *p, uint32_t link)
 static void wake(struct hop_packets *p, uint32_t transfer)
 {
     p->transfers[transfer].waking = false;
+    hop_packets_settle(p, &p->transfers[transfer]);
     touch(p, p->steps[p->transfers[transfer].first].link);
 }
 
@@ -339,7 +354,9 @@ static void free_processor(struct hop_packets *p, uint32_t link)
 static inline void happen(struct hop_packets *p, uint32_t stream)
 {
     uint32_t link = stream / HOP_PACKET_KINDS, kind = stream % HOP_PACKET_KINDS;
-    if (stream >= p->wire_count * HOP_PACKET_KINDS)
+    if (stream >= p->wire_count * HOP_PACKET_KINDS + p->transfer_count)
+        hop_packets_switch(p);
+    else if (stream >= p->wire_count * HOP_PACKET_KINDS)
         wake(p, stream - p->wire_count * HOP_PACKET_KINDS);
     else if (kind == SENT)
         finish_sending(p, link);
@@ -364,6 +381,13 @@ void hop_packets_begin(struct hop_packets *p, uint32_t op, double now_s)
     uint64_t now = (uint64_t)llround(now_s * PS_PER_S);
     p->clock = now > p->clock ? now : p->clock;
     const struct hop_packet_step *step = &p->steps[t->first];
+    t->begun = true;
+    if (t->why) {
+        t->lost = t->left;
+        t->left = 0;
+        push(p, p->clock, p->wire_count * HOP_PACKET_KINDS + p->transfer_of[op]);
+        return;
+    }
     if (p->waits)
         note_sent(p, t->first);
     join_ring(p, &p->feeds[step->feed], t->first);
@@ -383,9 +407,14 @@ uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_
             serve_link(p, p->touched[i]);
         }
         p->touched_count = 0;
-        if (p->ended_count || p->failed || p->heap_count == 0 || p->heap[0].time > until)
+        uint64_t next = p->heap_count ? p->heap[0].time : UINT64_MAX;
+        bool trouble = p->troubles[p->trouble].time <= next;
+        next = trouble ? p->troubles[p->trouble].time : next;
+        if (p->ended_count || p->failed || next > until)
             break;
-        p->clock = p->heap[0].time;
+        p->clock = next;
+        if (trouble)
+            hop_packets_trouble(p);
         while (p->heap_count && p->heap[0].time == p->clock)
             happen(p, pop(p));
         if (options->progress && p->hops - shown >= PROGRESS_HOPS) {

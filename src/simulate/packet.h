@@ -38,6 +38,9 @@ void hop_packets_reset(struct hop_packets *packets);
 void hop_packets_begin(struct hop_packets *packets, uint32_t op, double now_s);
 /* Goes on until transfers end or until that time, INFINITY: none. Returns how many ended; they are *ended. */
 uint32_t hop_packets_advance(struct hop_packets *packets, double until_s, double *now_s, const uint32_t **ended);
+/* With faults, where nothing moves any more: ends what is under way as lost, and says what it waits for. Returns how many ended; they
+ * are *ended. 0: nothing is under way. */
+uint32_t hop_packets_give_up(struct hop_packets *packets, const uint32_t **ended);
 /* Says, after a run that cannot go on, that buffers wait for each other, or that memory or time ran out. */
 enum hop_status hop_packets_stuck(const struct hop_packets *packets, struct hop_diag *diag);
 /* After a run: packet-hops to the timeline's events, and with segments one record a copy. */
@@ -58,6 +61,7 @@ struct hop_packet_step {
     uint32_t pool;   /* credits of it, or of the transfer's part of it; HOP_NONE: the destination, which takes all */
     uint32_t transfer;
     uint32_t next; /* in its feed's ring of waiting members */
+    bool begins, ends; /* its transfer's way */
     bool cuts;     /* what arrives here has just crossed a root complex */
     bool passes;   /* cut through: its packets go on while they come */
     bool whole;    /* bubble: every packet takes a full one's credits */
@@ -75,6 +79,21 @@ struct hop_moving {
     uint64_t not_before;    /* of its next packet, under a ceiling */
     bool waking;            /* an event is due then */
     double window;          /* most bytes under way; INFINITY: what buffers take */
+
+    /* faults */
+    uint64_t lost, resent;       /* lost: and not to be sent again as yet */
+    uint64_t answer;             /* ps: from the loss of a packet until its source knows */
+    const struct hop_route *way; /* at the beginning, with its steps */
+    uint32_t way_first, way_last;
+    const char *why; /* it cannot arrive; NULL: it can */
+    bool network, begun, over;
+};
+
+/* A transfer goes another way, or none, from a fault on. */
+struct hop_packet_change {
+    uint32_t fault, transfer;
+    uint32_t first, last; /* steps */
+    const char *why;      /* there is none; NULL: there is one */
 };
 
 struct hop_packet {
@@ -83,7 +102,7 @@ struct hop_packet {
     double wire;        /* bytes that it counts for on links before crossing; pieces: their part */
     uint32_t next;      /* in its queue or list */
     uint32_t step;
-    uint32_t bytes;
+    uint32_t bytes : 31, broken : 1; /* broken: its end is lost, and the next one who looks drops it */
     uint32_t held;  /* credits in the buffer where it is */
     uint32_t taken; /* credits in the buffer where it goes */
     uint32_t number;
@@ -122,6 +141,8 @@ struct hop_wire {
     bool apart;      /* its feeds wait for different buffers: one that lacks credits does not hold up the others */
     uint32_t buffer; /* the first of those behind it */
     bool expecting; /* an event is due when the first credits are back */
+    bool dead;
+    uint32_t stopped; /* dead, or so many resets at its ends: sends nothing */
 };
 
 /* Of a step: how long its link kept packets of its transfer waiting since it last sent one of them. */
@@ -133,7 +154,8 @@ struct hop_packet_wait {
 
 struct hop_instant {
     uint64_t time;
-    uint32_t stream; /* link * HOP_PACKET_KINDS + kind; then, one a transfer, the end of a ceiling's gap */
+    uint32_t stream; /* link * HOP_PACKET_KINDS + kind; then, one a transfer, the end of a ceiling's gap; then one for
+                      * hop_packets_switch */
 };
 
 struct hop_packets {
@@ -156,8 +178,24 @@ struct hop_packets {
     uint32_t processor_count;
     uint32_t *pool_size;
     uint32_t step_count, transfer_count, feed_count, wire_count, buffer_count, fifo_count, pool_count;
+    struct hop_fault *faults;
+    uint32_t fault_count;
+    struct hop_packet_trouble {
+        uint64_t time;
+        uint32_t fault;
+        bool over; /* a reset is */
+    } * troubles;  /* by time; then one that never comes */
+    uint32_t trouble_count;
+    struct hop_packet_change *changes;
+    uint32_t change_count;
 
     /* a run */
+    uint32_t *gone,
+        *owed; /* per pool, with faults: credits that are lost, and of these the ones that are to come back yet */
+    uint32_t trouble;   /* the next one */
+    uint64_t under_way; /* bytes of transfers over a network */
+    uint32_t fault;     /* whose changes wait for the network to be empty; HOP_NONE: none, sources send */
+    bool switching;     /* an event is due for that */
     uint64_t clock, hops;
     uint32_t *credits; /* per pool */
     struct hop_packet *packets;
@@ -172,5 +210,22 @@ struct hop_packets {
     bool failed;            /* out of memory */
     bool late;              /* beyond the last picosecond */
 };
+
+/* ---- packet_faults.c ---- */
+
+/* What is due by now of troubles. */
+void hop_packets_trouble(struct hop_packets *packets);
+/* The network is empty: transfers take their new ways. */
+void hop_packets_switch(struct hop_packets *packets);
+/* The packet is nowhere any more. */
+void hop_packets_lose(struct hop_packets *packets, uint32_t packet);
+/* A broken packet has come over its step's link: false, its end is still under way, and it goes on. */
+bool hop_packets_break(struct hop_packets *packets, uint32_t packet);
+/* Where nothing of a transfer is under way: it is over, or what is lost is sent again. */
+void hop_packets_settle(struct hop_packets *packets, struct hop_moving *transfer);
+/* It cannot arrive: what its source still has is lost. */
+void hop_packets_cut_off(struct hop_packets *packets, struct hop_moving *transfer, const char *why);
+/* Drops what waits in a queue for a link, HOP_NONE: for any, but for what is on its way out. */
+void hop_packets_purge(struct hop_packets *packets, uint32_t queue, uint32_t link);
 
 #endif

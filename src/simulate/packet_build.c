@@ -16,6 +16,8 @@
 #define NEAR_ALONE 0.01   /* what is no reason to look for one */
 #define SOMETIMES 0.1     /* a link that lacks credits for more of a wait than this is itself held back */
 #define SECONDS_LIMIT 1e6 /* of a latency, of a packet on a link */
+#define FAULT_LATEST_S 1e6
+enum { FAULT_LIMIT = 1024 };
 enum { PAYLOAD_LEAST = 16, PAYLOAD_MOST = 65536, BUFFER_PAYLOADS = 32, STEP_LIMIT = 1 << 27 };
 #define POOL_LIMIT ((double)(1u << 30))
 
@@ -24,6 +26,51 @@ enum { PAYLOAD_LEAST = 16, PAYLOAD_MOST = 65536, BUFFER_PAYLOADS = 32, STEP_LIMI
 static enum hop_status refuse(struct hop_diag *diag, const char *what, double value, const char *expected)
 {
     return hop_fail(diag, HOP_ERR_INVALID, "the packet option %s is %.12g\n%s", what, value, expected);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct hop_packet_trouble *x = a, *y = b;
+    int order = HOP_ORDER(x->time, y->time);
+    order = order ? order : HOP_ORDER(x->fault, y->fault);
+    return order ? order : HOP_ORDER(x->over, y->over);
+}
+
+static bool is_fault(const struct hop_topology *topology, const struct hop_fault *f)
+{
+    bool of_link = f->kind != HOP_FAULT_RESET;
+    return (unsigned)f->kind <= HOP_FAULT_RESET && f->at_s >= 0 && f->at_s <= FAULT_LATEST_S &&
+           (of_link || (f->lasts_s >= 0 && f->lasts_s <= FAULT_LATEST_S)) &&
+           (of_link ? f->link / 2 < hop_topology_link_count(topology) : f->node < hop_topology_node_count(topology));
+}
+
+static enum hop_status take_faults(struct hop_packets *p, const struct hop_packet_options *o, struct hop_diag *diag)
+{
+    if (o->fault_count > FAULT_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%u faults\nat most %d", o->fault_count, FAULT_LIMIT);
+    p->faults = hop_arena_alloc(&p->arena, ((size_t)o->fault_count + 1) * sizeof *p->faults);
+    p->troubles = hop_arena_alloc(&p->arena, (2 * (size_t)o->fault_count + 1) * sizeof *p->troubles);
+    if (!p->faults || !p->troubles)
+        return hop_fail_memory(diag);
+    for (uint32_t f = 0; f < o->fault_count; f++) {
+        if (!is_fault(p->simulation->timeline->topology, &o->faults[f]))
+            return hop_fail(diag, HOP_ERR_INVALID, "the fault number %u is of no link or node, or not from 0 to %g s",
+                            f, FAULT_LATEST_S);
+        if (o->faults[f].kind == HOP_FAULT_CREDIT && o->queues == HOP_PACKET_PER_TRANSFER)
+            return hop_fail(diag, HOP_ERR_INVALID,
+                            "a credit of buffers that are each transfer's own\nqueues=shared or "
+                            "fifo for lost credits");
+        p->faults[f] = o->faults[f];
+        uint64_t at = (uint64_t)llround(p->faults[f].at_s * PS_PER_S);
+        p->troubles[p->trouble_count++] = (struct hop_packet_trouble){at, f, false};
+        if (p->faults[f].kind == HOP_FAULT_RESET)
+            p->troubles[p->trouble_count++] =
+                (struct hop_packet_trouble){at + (uint64_t)llround(p->faults[f].lasts_s * PS_PER_S), f, true};
+    }
+    p->fault_count = o->fault_count;
+    qsort(p->troubles, p->trouble_count, sizeof *p->troubles, by_time);
+    p->troubles[p->trouble_count].time = UINT64_MAX;
+    return HOP_OK;
 }
 
 static enum hop_status take_options(struct hop_packets *p, double *buffer, struct hop_diag *diag)
@@ -59,7 +106,7 @@ static enum hop_status take_options(struct hop_packets *p, double *buffer, struc
                         "crossing_packets is %g\n1 to 256 for the packet simulation, which cuts packets into so many",
                         p->cut_mean);
     p->delay = (uint64_t)llround(o->credit_delay_s * PS_PER_S);
-    return HOP_OK;
+    return take_faults(p, o, diag);
 }
 
 /* ---- transfers and steps ---- */
@@ -71,11 +118,19 @@ enum { LINK_ITSELF, HOST_ENGINE, DEVICE_ENGINE, LINK_KEYS };
 struct laying {
     const struct hop_topology *topology;
     const struct hop_route *way;
+    uint32_t transfer;
     double packet, count;      /* bytes, packets */
     double sum, slowest, fill; /* ps: of a packet over all steps; a byte, and a packet, over the slowest */
     double passed;             /* over the slowest of the links before, which pass it on while it comes */
     bool cut, engines;
+    const uint32_t *round; /* in place of network links */
+    uint32_t round_count;  /* 0: nothing is */
 };
+
+static bool is_network(const struct hop_topology *topology, uint32_t directed)
+{
+    return hop_link_is_network(hop_topology_link(topology, directed / 2)->kind);
+}
 
 static void lay_step(struct hop_packets *p, struct laying *l, uint32_t directed, double ps, bool crossed)
 {
@@ -84,7 +139,7 @@ static void lay_step(struct hop_packets *p, struct laying *l, uint32_t directed,
     const struct hop_card_engine *engine = hop_card_engine_of(l->topology, l->way->from, l->way->to, directed, &card);
     double part, each = ps;
     *step = (struct hop_packet_step){.link = LINK_KEYS * directed,
-                                     .transfer = p->transfer_count,
+                                     .transfer = l->transfer,
                                      .pool = HOP_NONE,
                                      .queue = HOP_NONE,
                                      .cuts = crossed && !l->cut,
@@ -112,27 +167,50 @@ static void lay_step(struct hop_packets *p, struct laying *l, uint32_t directed,
     p->hops_planned += (uint64_t)hop_min(l->count * (l->cut ? p->cut_mean : 1), HOPS_LIMIT);
 }
 
-/* A transfer with its steps. Returns its time alone, latency left out: the slowest link for all bytes, the others for one
- * packet. */
-static double lay_transfer(struct hop_packets *p, struct hop_network *network, uint32_t route)
+/* The steps of a route, or of the way round which takes the place of its network links. */
+static void lay_steps(struct hop_packets *p, struct hop_network *network, uint32_t route, struct laying *l)
 {
-    struct hop_moving *t = &p->transfers[p->transfer_count];
     const struct hop_cuts *cuts = &network->routes[route];
-    const struct hop_route *way = hop_router_route(network->router, route);
-    const double bytes = (double)t->bytes;
-    struct laying l = {network->topology, way, hop_min(p->payload, bytes), ceil(bytes / p->payload), .slowest = 0};
-    t->first = p->step_count;
+    uint32_t first = p->step_count;
+    bool round = false;
     for (uint32_t c = cuts->first; c < cuts->first + cuts->count; c++) {
         const struct hop_cut *leg = &network->cuts[c];
         const struct hop_links *links = &network->domains[leg->domain].links;
         for (uint32_t i = 0; i < leg->leg.link_count; i++) {
             const uint32_t local = leg->leg.links[i];
             const bool crossed = i >= leg->leg.crossed;
-            const double ps = (crossed ? 1 / (1 - leg->leg.tau) : 1) / links->capacity_Bps[local] * PS_PER_S;
-            lay_step(p, &l, links->directed[local], ps, crossed);
+            const double longer = crossed ? 1 / (1 - leg->leg.tau) : 1;
+            if (l->round_count == 0 || !is_network(l->topology, links->directed[local])) {
+                lay_step(p, l, links->directed[local], longer / links->capacity_Bps[local] * PS_PER_S, crossed);
+                continue;
+            }
+            for (uint32_t r = 0; r < l->round_count && !round; r++) {
+                const uint32_t link = l->round[r];
+                const double rate = hop_topology_link(l->topology, link / 2)->capacity_Bps[link & 1];
+                lay_step(p, l, link, longer / rate * PS_PER_S, crossed);
+            }
+            round = true;
         }
     }
-    t->last = p->step_count - 1;
+    p->steps[first].begins = p->steps[p->step_count - 1].ends = true;
+}
+
+/* A transfer with its steps. Returns its time alone, latency left out: the slowest link for all bytes, the others for one
+ * packet. */
+static double lay_transfer(struct hop_packets *p, struct hop_network *network, uint32_t route)
+{
+    struct hop_moving *t = &p->transfers[p->transfer_count];
+    const struct hop_route *way = hop_router_route(network->router, route);
+    const double bytes = (double)t->bytes;
+    struct laying l = {network->topology,        way,         p->transfer_count, hop_min(p->payload, bytes),
+                       ceil(bytes / p->payload), .slowest = 0};
+    t->way = way;
+    t->first = t->way_first = p->step_count;
+    lay_steps(p, network, route, &l);
+    t->last = t->way_last = p->step_count - 1;
+    t->answer = (uint64_t)llround(hop_min(way->latency_s, SECONDS_LIMIT) * PS_PER_S);
+    for (uint32_t i = 0; i < way->link_count; i++)
+        t->network = t->network || is_network(network->topology, way->links[i]);
     t->window = INFINITY;
     if (hop_topology_node(network->topology, way->from)->kind == HOP_NODE_HOST && !l.engines)
         t->window = p->read_bytes > 0 ? p->read_bytes
@@ -182,10 +260,10 @@ static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *dia
     uint64_t steps;
     HOP_CHECK(count_steps(p, &steps, diag));
     struct hop_class *classes = calloc((size_t)s->count + 1, sizeof *classes);
-    p->steps = hop_arena_alloc(&p->arena, (steps + 1) * sizeof *p->steps);
+    bool fine = HOP_GROW(&p->arena, p->steps, steps + 1); /* ways round come behind */
     p->transfers = hop_arena_alloc(&p->arena, ((size_t)s->count + 1) * sizeof *p->transfers);
     p->transfer_of = hop_arena_alloc(&p->arena, ((size_t)s->count + 1) * sizeof *p->transfer_of);
-    if (!classes || p->arena.failed || !hop_network_cut(s->network)) {
+    if (!fine || !classes || p->arena.failed || !hop_network_cut(s->network)) {
         free(classes);
         return hop_fail_memory(diag);
     }
@@ -212,6 +290,76 @@ static enum hop_status lay_transfers(struct hop_packets *p, struct hop_diag *dia
     t->class_count = made;
     t->startup_s = p->startup_s;
     return check_hops(p, (double)p->hops_planned, diag);
+}
+
+/* ---- ways round dead links ---- */
+
+static bool is_dead(const struct hop_route *way, const bool *dead)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < way->link_count; i++)
+        found = found || dead[way->links[i]];
+    return found;
+}
+
+static const char *name_pair(struct hop_timeline *timeline, const struct hop_moving *t, const char *why)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "%.64s is unreachable from %.64s: %s",
+                   hop_topology_node(timeline->topology, t->to)->name,
+                   hop_topology_node(timeline->topology, t->from)->name, why);
+    return hop_arena_string(&timeline->faults, text, strlen(text));
+}
+
+static enum hop_status change_way(struct hop_packets *p, struct hop_detours *detours, uint32_t fault, uint32_t transfer,
+                                  struct hop_diag *diag)
+{
+    struct hop_simulation *s = p->simulation;
+    const struct hop_moving *t = &p->transfers[transfer];
+    const char *why = NULL;
+    uint64_t hops = p->hops_planned;
+    struct laying l = {s->timeline->topology, t->way, transfer, .packet = p->payload, .slowest = 0};
+    struct hop_packet_change change = {.fault = fault, .transfer = transfer, .first = p->step_count};
+    bool fine = hop_detours_find(detours, t->way, &l.round, &l.round_count, &why) &&
+                HOP_GROW(&p->arena, p->steps, (size_t)p->step_count + t->way->link_count + l.round_count + 1) &&
+                HOP_GROW(&p->arena, p->changes, p->change_count + 1);
+    if (!fine)
+        return hop_fail_memory(diag);
+    if (l.round_count > 0)
+        lay_steps(p, s->network, s->timeline->classes[s->timeline->class_of[t->op]].route, &l);
+    else if (!(change.why = name_pair(s->timeline, t, why)))
+        return hop_fail_memory(diag);
+    change.last = p->step_count - 1;
+    p->hops_planned = hops;
+    p->changes[p->change_count++] = change;
+    return HOP_OK;
+}
+
+/* Of every dead link, the transfers that go over it or over one that died before. */
+static enum hop_status lay_changes(struct hop_packets *p, struct hop_diag *diag)
+{
+    const struct hop_topology *topology = p->simulation->timeline->topology;
+    bool *dead = calloc(2 * (size_t)hop_topology_link_count(topology) + 1, sizeof *dead);
+    enum hop_status status = dead ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t i = 0; status == HOP_OK && i < p->trouble_count; i++) {
+        struct hop_detours *detours = NULL;
+        uint32_t f = p->troubles[i].fault;
+        if (p->faults[f].kind != HOP_FAULT_LINK)
+            continue;
+        dead[p->faults[f].link] = true;
+        dead[p->faults[f].link ^ 1] = dead[p->faults[f].link ^ 1] || p->faults[f].both;
+        for (uint32_t t = 0; status == HOP_OK && t < p->transfer_count; t++) {
+            if (!is_dead(p->transfers[t].way, dead))
+                continue;
+            if (!detours)
+                status = hop_detours_create(topology, p->rings, dead, &detours, diag);
+            if (status == HOP_OK)
+                status = change_way(p, detours, f, t, diag);
+        }
+        hop_detours_destroy(detours);
+    }
+    free(dead);
+    return status;
 }
 
 /* ---- links, who feeds them, buffers ---- */
@@ -288,7 +436,7 @@ static bool passes(const struct hop_packets *p, uint32_t i)
     const struct hop_packet_step *step = &p->steps[i], *next = &p->steps[i + 1];
     const struct hop_wire *wire = &p->wires[step->link];
     const struct hop_link *link = hop_topology_link(p->simulation->timeline->topology, wire->directed / 2);
-    if (!link->cut_through || wire->engine || p->transfers[step->transfer].last == i || p->queues == HOP_PACKET_FIFO)
+    if (!link->cut_through || wire->engine || p->steps[i].ends || p->queues == HOP_PACKET_FIFO)
         return false;
     const struct hop_card_engine *engine = p->wires[next->link].engine;
     return !(engine && engine->processor_s > 0) && !next->cuts && next->ps_per_byte >= step->ps_per_byte;
@@ -308,7 +456,7 @@ static void number_buffers(struct hop_packets *p)
     for (uint32_t i = 0; i < p->step_count; i++) {
         struct hop_packet_step *step = &p->steps[i];
         const struct hop_wire *wire = &p->wires[step->link];
-        bool first = p->transfers[step->transfer].first == i;
+        bool first = p->steps[i].begins;
         uint32_t before = first ? HOP_NONE : p->wires[step[-1].link].directed;
         uint32_t channel = first ? 0 : step[-1].buffer - p->wires[step[-1].link].buffer;
         unsigned ring = hop_ring_of(topology, wire->directed);
@@ -322,7 +470,7 @@ static void number_buffers(struct hop_packets *p)
 /* Step i's link and what feeds it there, a buffer or (HOP_NONE) the source. */
 static uint64_t feed_key(const struct hop_packets *p, uint32_t i)
 {
-    bool source = p->transfers[p->steps[i].transfer].first == i;
+    bool source = p->steps[i].begins;
     return (uint64_t)p->steps[i].link << 32 | (source ? HOP_NONE : p->steps[i - 1].buffer);
 }
 
@@ -382,7 +530,7 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
         struct hop_packet_step *step = &p->steps[i];
         if (step->ps_per_byte * p->payload > SECONDS_LIMIT * PS_PER_S)
             return hop_fail(diag, HOP_ERR_LIMIT, "a packet takes longer than %g s on a link", SECONDS_LIMIT);
-        if (p->transfers[step->transfer].last == i)
+        if (p->steps[i].ends)
             continue;
         const struct hop_wire *wire = &p->wires[step->link];
         double trip = step->ps_per_byte > 0 ? (double)(wire->latency + p->delay) / step->ps_per_byte : 0;
@@ -400,13 +548,20 @@ static enum hop_status size_pools(struct hop_packets *p, double buffer, struct h
 
 static bool allocate_run(struct hop_packets *p)
 {
-    size_t streams = (size_t)p->wire_count * HOP_PACKET_KINDS + p->transfer_count + 1;
+    size_t streams = (size_t)p->wire_count * HOP_PACKET_KINDS + p->transfer_count + 2;
     p->credits = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->credits);
     p->fifos = hop_arena_alloc(&p->arena, ((size_t)p->fifo_count + 1) * sizeof *p->fifos);
     p->heap = hop_arena_alloc(&p->arena, streams * sizeof *p->heap);
     /* In an instant a link is touched by what happens, and once more by a packet that is passed to it while links are served. */
     p->touched = hop_arena_alloc(&p->arena, (2 * (size_t)p->wire_count + 1) * sizeof *p->touched);
     p->ended = hop_arena_alloc(&p->arena, ((size_t)p->transfer_count + 1) * sizeof *p->ended);
+    if (p->fault_count > 0) {
+        struct hop_timeline *t = p->simulation->timeline;
+        p->gone = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->gone);
+        p->owed = hop_arena_alloc(&p->arena, ((size_t)p->pool_count + 1) * sizeof *p->owed);
+        t->deliveries = hop_arena_alloc(&t->faults, ((size_t)p->simulation->count + 1) * sizeof *t->deliveries);
+        p->arena.failed = p->arena.failed || t->faults.failed;
+    }
 #ifndef NDEBUG
     p->order = hop_arena_alloc(&p->arena, ((size_t)p->step_count + 1) * sizeof *p->order);
 #endif
@@ -426,6 +581,8 @@ enum hop_status hop_packets_create(struct hop_simulation *simulation, struct hop
     enum hop_status status = take_options(p, &buffer, diag);
     if (status == HOP_OK)
         status = lay_transfers(p, diag);
+    if (status == HOP_OK)
+        status = lay_changes(p, diag);
     if (status == HOP_OK && !number_links(p))
         status = hop_fail_memory(diag);
     if (status == HOP_OK)
@@ -472,7 +629,8 @@ void hop_packets_reset(struct hop_packets *p)
         wire->flight = wire->returning = empty;
         wire->residue = 0;
         wire->busy = 0;
-        wire->touched = wire->expecting = false;
+        wire->touched = wire->expecting = wire->dead = false;
+        wire->stopped = 0;
     }
     for (uint32_t i = 0; i < p->processor_count; i++)
         p->processors[i].until = 0;
@@ -482,7 +640,20 @@ void hop_packets_reset(struct hop_packets *p)
         t->delivered = t->number = 0;
         t->cut_owed = 0;
         t->not_before = 0;
-        t->waking = false;
+        t->waking = t->begun = t->over = false;
+        t->lost = t->resent = 0;
+        t->first = t->way_first;
+        t->last = t->way_last;
+        t->why = NULL;
+    }
+    p->under_way = 0;
+    p->fault = HOP_NONE;
+    p->switching = false;
+    p->trouble = 0;
+    if (p->fault_count > 0) {
+        memset(p->gone, 0, p->pool_count * sizeof *p->gone);
+        memset(p->owed, 0, p->pool_count * sizeof *p->owed);
+        p->simulation->timeline->fault_note_count = 0;
     }
     for (uint32_t i = 0; p->order && i < p->step_count; i++)
         p->order[i] = 0;
@@ -529,7 +700,7 @@ static bool note_records(struct hop_packets *p)
             continue;
         if (!hop_grow(&t->log, &t->log_capacity, t->log_count + 1, sizeof *t->log))
             return false;
-        double rate_Bps = (double)moving->bytes / (times->span.end_s - times->flow_s);
+        double rate_Bps = (double)moving->delivered / (times->span.end_s - times->flow_s);
         t->log[t->log_count++] = (struct hop_record){
             t->class_of[moving->op], 1, times->flow_s, times->span.end_s, rate_Bps, HOP_RULE_FULL, HOP_NONE, HOP_NONE};
         note_reason(p, moving, &t->log[t->log_count - 1], class->alone_Bps);
@@ -544,9 +715,46 @@ static void check_ends(struct hop_packets *p)
     for (uint32_t l = 0; l < p->wire_count; l++)
         collect(p, l);
     for (uint32_t i = 0; i < p->pool_count; i++)
-        assert(p->credits[i] == p->pool_size[i]);
+        assert(p->credits[i] + (p->gone ? p->gone[i] : 0) == p->pool_size[i]);
     for (uint32_t i = 0; i < p->transfer_count; i++)
-        assert(p->transfers[i].left == 0 && p->transfers[i].delivered == p->transfers[i].bytes);
+        assert(p->transfers[i].left == 0 && p->transfers[i].delivered + p->transfers[i].lost == p->transfers[i].bytes);
+    assert(p->under_way == 0);
+}
+
+/* The route that a transfer has in the end. */
+static const struct hop_route *last_way(struct hop_packets *p, const struct hop_moving *t)
+{
+    struct hop_timeline *timeline = p->simulation->timeline;
+    if (t->first == t->way_first)
+        return t->way;
+    struct hop_route *route = hop_arena_alloc(&timeline->faults, sizeof *route);
+    uint32_t *links = hop_arena_alloc(&timeline->faults, (t->last - t->first + 1) * sizeof *links);
+    if (!route || !links)
+        return NULL;
+    *route = *t->way;
+    route->links = links;
+    route->link_count = t->last - t->first + 1;
+    route->latency_s = 0;
+    for (uint32_t i = 0; i < route->link_count; i++) {
+        links[i] = p->wires[p->steps[t->first + i].link].directed;
+        route->latency_s += hop_topology_link(timeline->topology, links[i] / 2)->latency_s;
+    }
+    return route;
+}
+
+static bool note_deliveries(struct hop_packets *p)
+{
+    struct hop_timeline *timeline = p->simulation->timeline;
+    for (uint32_t i = 0; timeline->deliveries && i < p->transfer_count; i++) {
+        const struct hop_moving *t = &p->transfers[i];
+        const struct hop_route **way = &timeline->classes[timeline->class_of[t->op]].way;
+        timeline->deliveries[t->op] =
+            (struct hop_delivery){t->delivered, t->resent, t->lost, t->lost > 0 ? t->why : NULL};
+        *way = last_way(p, t);
+        if (!*way)
+            return false;
+    }
+    return true;
 }
 
 enum hop_status hop_packets_note(struct hop_packets *p, struct hop_diag *diag)
@@ -555,7 +763,7 @@ enum hop_status hop_packets_note(struct hop_packets *p, struct hop_diag *diag)
     t->events = p->hops;
     if (p->order) /* with asserts only */
         check_ends(p);
-    if (!note_records(p))
+    if (!note_deliveries(p) || !note_records(p))
         return hop_fail_memory(diag);
     if (t->detail < HOP_DETAIL_SEGMENTS)
         return HOP_OK;

@@ -129,8 +129,11 @@ static inline bool has_credits(struct hop_packets *p, uint32_t at, uint32_t byte
 
 static inline void put_back(struct hop_packets *p, uint32_t step, uint32_t credits)
 {
-    uint32_t pool = p->steps[step].pool;
-    p->credits[pool] += credits;
+    uint32_t pool = p->steps[step].pool, owed = p->owed ? p->owed[pool] : 0;
+    owed = owed < credits ? owed : credits;
+    p->credits[pool] += credits - owed;
+    if (owed)
+        p->owed[pool] -= owed;
     assert(p->credits[pool] <= p->pool_size[pool]);
 }
 
@@ -169,6 +172,16 @@ static inline void note_sent(struct hop_packets *p, uint32_t step)
 {
     p->waits[step].last_sent = p->clock;
     p->waits[step].busy_then = p->wires[p->steps[step].link].busy;
+}
+
+/* So many bytes are no longer under way: they have arrived, or are lost. */
+static inline void leave_way(struct hop_packets *p, const struct hop_moving *t, uint32_t bytes)
+{
+    p->under_way -= t->network ? bytes : 0;
+    if (p->fault == HOP_NONE || p->under_way > 0 || p->switching)
+        return;
+    p->switching = true;
+    push(p, p->clock, p->wire_count * HOP_PACKET_KINDS + p->transfer_count);
 }
 
 #endif

@@ -466,6 +466,8 @@ static bool advance_packets(struct hop_simulation *s)
     double timer = s->timer_count ? s->timers[0].key : INFINITY, now;
     uint32_t count = hop_packets_advance(s->packets, timer, &now, &ended);
     if (count == 0 && timer == INFINITY)
+        count = hop_packets_give_up(s->packets, &ended);
+    if (count == 0 && timer == INFINITY)
         return false;
     s->now = count ? hop_max(s->now, now) : timer;
     for (uint32_t i = 0; i < count; i++)

@@ -76,6 +76,13 @@ struct hop_timeline {
     enum hop_fidelity fidelity;
     struct hop_record *log;
     uint32_t log_count, log_capacity;
+    struct hop_delivery *deliveries; /* per operation, with faults; NULL: there are none */
+    struct hop_fault_note {
+        double at_s;
+        const char *text;
+    } * fault_notes;
+    uint32_t fault_note_count;
+    struct hop_arena faults;          /* of these, their texts and routes that are not the router's */
     struct hop_measured_op *measured; /* by a run: of each operation; NULL: predicted */
     bool is_serial; /* model loggp: serial holds it all, and there are no classes */
     struct hop_serial serial;
@@ -117,6 +124,8 @@ double hop_timeline_load(const struct hop_timeline *timeline, uint32_t directed,
 uint32_t hop_serial_segments(const struct hop_serial *serial, uint32_t op, struct hop_segment *segments,
                              uint32_t capacity);
 void hop_serial_finish(struct hop_serial *serial);
+/* Adds to what hop_timeline_fault_note hands out. false: out of memory. */
+bool hop_timeline_tell_fault(struct hop_timeline *timeline, double at_s, const char *text);
 /* Drops what a timeline holds of a run. */
 void hop_timeline_forget(struct hop_timeline *timeline);
 

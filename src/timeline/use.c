@@ -86,7 +86,7 @@ bool hop_timeline_measure_use(struct hop_timeline *t)
     for (uint32_t op = 0; fine && op < hop_schedule_count(t->schedule); op++) {
         const struct hop_route *way = t->class_of[op] == HOP_NONE ? NULL : t->classes[t->class_of[op]].way;
         for (uint32_t l = 0; way && l < way->link_count; l++)
-            t->use[way->links[l]].bytes += hop_schedule_op(t->schedule, op)->bytes;
+            t->use[way->links[l]].bytes += hop_timeline_delivery(t, op).delivered_bytes;
     }
     free(loads);
     free(changes);

@@ -20,6 +20,11 @@
  *             as much as it takes, so each direction of each ring always has a room free somewhere, and the packet
  *             before it moves on or leaves. So edges within a ring do not count (Carrion, Beivide, Gregorio and Vallejo,
  *             HiPC 1997).
+ *
+ * With dead links: the graph has the routes of all pairs that pass none of them. A way round for another pair is added to it
+ * where that closes no circle, and stays. A way round may come back to a dimension that it has left, and what waits at the
+ * end of a ring's part then waits for what is at its beginning; so under bubble, circles of ways round count unless they lie
+ * within one ring.
  */
 #include "topology/channels.h"
 
@@ -28,6 +33,10 @@ enum { PAIRS_LIMIT = 1 << 29 };
 struct search {
     const struct hop_topology *topology;
     enum hop_ring_protection protection;
+    const bool *dead; /* per directed link; NULL: none is */
+    bool within;      /* bubble: edges within a ring are followed, too */
+    uint32_t
+        *fate; /* per switch: 2 x the last destination whose routes passed it, + 1: they pass a dead link from there */
     uint32_t *port; /* per directed link: its place among those of the node where it begins */
     uint32_t
         *first_bit; /* per directed link: of its edges' bits, a block of links out of its far end a pair of channels */
@@ -41,6 +50,11 @@ struct search {
 static uint32_t far_end(const struct hop_topology *topology, uint32_t directed)
 {
     return topology->links[directed / 2].ends[!(directed & 1)];
+}
+
+static uint32_t near_end(const struct hop_topology *topology, uint32_t directed)
+{
+    return topology->links[directed / 2].ends[directed & 1];
 }
 
 static uint32_t degree(const struct hop_topology *topology, uint32_t node)
@@ -76,7 +90,8 @@ static bool prepare(struct search *s)
     s->port = hop_arena_alloc(&s->arena, ((size_t)directed + 1) * sizeof *s->port);
     s->first_bit = hop_arena_alloc(&s->arena, ((size_t)directed + 1) * sizeof *s->first_bit);
     s->met = hop_arena_alloc(&s->arena, ((size_t)s->buffers + 1) * sizeof *s->met);
-    s->stack = hop_arena_alloc(&s->arena, ((size_t)s->buffers + 1) * sizeof *s->stack);
+    s->stack = hop_arena_alloc(&s->arena, (2 * (size_t)s->buffers + 1) * sizeof *s->stack);
+    s->fate = hop_arena_alloc(&s->arena, ((size_t)t->node_count + 1) * sizeof *s->fate);
     for (uint32_t l = 0; s->first_bit && l < directed; l++) {
         s->first_bit[l] = (uint32_t)bits;
         if (hop_link_is_network(t->links[l / 2].kind) && t->nodes[far_end(t, l)].kind == HOP_NODE_FABRIC)
@@ -111,13 +126,29 @@ static void walk(struct search *s, const struct hop_fabric *fabric, uint32_t fir
         s->met[HOP_CHANNELS * link + channel] = mark;
         uint32_t next = hop_fabric_next(t, fabric, node, endpoint);
         uint32_t next_channel = hop_channel_of(t, s->protection, link, channel, next);
-        if (is_waited_for(s, link, next)) {
-            uint32_t bit = edge_bit(s, link, channel, s->port[next], next_channel);
-            s->edges[bit / 8] |= (uint8_t)(1u << bit % 8);
-        }
+        uint32_t bit = edge_bit(s, link, channel, s->port[next], next_channel);
+        s->edges[bit / 8] |= (uint8_t)(1u << bit % 8);
         link = next;
         channel = next_channel;
     }
+}
+
+/* Whether the way that begins with that link passes a dead one. */
+static bool is_cut(struct search *s, const struct hop_fabric *fabric, uint32_t first, uint32_t endpoint, uint32_t mark)
+{
+    const struct hop_topology *t = s->topology;
+    uint32_t depth = 0, node = far_end(t, first);
+    bool cut = s->dead[first];
+    while (!cut && t->nodes[node].kind == HOP_NODE_FABRIC && s->fate[node] / 2 != mark) {
+        uint32_t next = hop_fabric_next(t, fabric, node, endpoint);
+        s->stack[depth++] = node;
+        cut = s->dead[next];
+        node = far_end(t, next);
+    }
+    cut = cut || (t->nodes[node].kind == HOP_NODE_FABRIC && s->fate[node] % 2);
+    while (depth > 0)
+        s->fate[s->stack[--depth]] = 2 * mark + cut;
+    return cut;
 }
 
 static void walk_all(struct search *s)
@@ -133,7 +164,8 @@ static void walk_all(struct search *s)
                 const uint32_t *links = hop_topology_links_of(t, node, &count);
                 for (uint32_t i = 0; from != to && i < count; i++) {
                     uint32_t directed = 2 * links[i] + (t->links[links[i]].ends[0] != node);
-                    if (hop_link_is_network(t->links[links[i]].kind) && far_end(t, directed) != fabric->endpoints[to])
+                    if (hop_link_is_network(t->links[links[i]].kind) && far_end(t, directed) != fabric->endpoints[to] &&
+                        !(s->dead && is_cut(s, fabric, directed, to, mark)))
                         walk(s, fabric, directed, to, mark);
                 }
             }
@@ -154,7 +186,9 @@ static uint32_t next_buffer(const struct search *s, uint32_t buffer, uint32_t *e
         ++*edge;
         if (s->edges[bit / 8] & 1u << bit % 8) {
             uint32_t next = t->links_of[t->first_link_of[node] + port];
-            return HOP_CHANNELS * (2 * next + (t->links[next].ends[0] != node)) + next_channel;
+            next = 2 * next + (t->links[next].ends[0] != node);
+            if (s->within || is_waited_for(s, link, next))
+                return HOP_CHANNELS * next + next_channel;
         }
     }
     return HOP_NONE;
@@ -216,4 +250,212 @@ enum hop_status hop_topology_find_circle(const struct hop_topology *topology, en
     *circle = found;
     *count = length;
     return HOP_OK;
+}
+
+/* ---- ways round dead links ---- */
+
+struct hop_detours {
+    struct search search;
+    bool blocked;    /* the routes that are left have a circle */
+    bool *dead;      /* per directed link */
+    uint32_t *reach; /* per node: the directed link that leads to it */
+    uint32_t *way, count;
+    uint32_t *added, added_count; /* edges of this way that no other one had */
+};
+
+enum hop_status hop_detours_create(const struct hop_topology *topology, enum hop_ring_protection protection,
+                                   const bool *dead, struct hop_detours **detours, struct hop_diag *diag)
+{
+    struct hop_detours *d = calloc(1, sizeof *d);
+    uint32_t depth, directed = 2 * topology->link_count;
+    if (d && count_pairs(topology) > PAIRS_LIMIT) {
+        free(d);
+        return hop_fail(diag, HOP_ERR_LIMIT, "%.3g pairs of endpoints, each of whose routes is followed\nat most %g",
+                        (double)count_pairs(topology), (double)PAIRS_LIMIT);
+    }
+    if (d) {
+        d->search.topology = topology;
+        d->search.protection = protection;
+        d->dead = hop_arena_alloc(&d->search.arena, directed + 1);
+        d->reach = hop_arena_alloc(&d->search.arena, ((size_t)topology->node_count + 1) * sizeof *d->reach);
+    }
+    if (!d || !prepare(&d->search)) {
+        hop_detours_destroy(d);
+        return hop_fail_memory(diag);
+    }
+    memcpy(d->dead, dead, directed * sizeof *dead);
+    d->search.dead = d->dead;
+    walk_all(&d->search);
+    d->blocked = find_circle(&d->search, &depth) > 0;
+    d->search.within = true;
+    *detours = d;
+    return HOP_OK;
+}
+
+void hop_detours_destroy(struct hop_detours *detours)
+{
+    if (detours)
+        hop_arena_finish(&detours->search.arena);
+    free(detours);
+}
+
+/* Whether buffer `back` is waited for by what goes on from buffer `at`; apart: they are not in one ring, or that does not
+ * matter. met: 1, reached within one ring; 2, reached otherwise. */
+static bool leads_back(struct search *s, uint32_t at, uint32_t back, bool apart)
+{
+    uint32_t depth = 0, edge, next;
+    memset(s->met, 0, s->buffers * sizeof *s->met);
+    s->stack[depth++] = 2 * at + apart;
+    while (depth > 0) {
+        uint32_t state = s->stack[--depth], buffer = state / 2;
+        if (buffer == back && state % 2)
+            return true;
+        for (edge = 0; (next = next_buffer(s, buffer, &edge)) != HOP_NONE;) {
+            bool out = state % 2 || is_waited_for(s, buffer / HOP_CHANNELS, next / HOP_CHANNELS);
+            if (s->met[next] >= 1u + out)
+                continue;
+            s->met[next] = 1u + out;
+            s->stack[depth++] = 2 * next + out;
+        }
+    }
+    return false;
+}
+
+static bool append(struct hop_detours *d, uint32_t link)
+{
+    if (!HOP_GROW(&d->search.arena, d->way, d->count + 1))
+        return false;
+    d->way[d->count++] = link;
+    return true;
+}
+
+/* The other link of a node's ring, away from it. */
+static uint32_t other_of_ring(const struct hop_topology *t, uint32_t node, uint32_t link)
+{
+    for (uint32_t i = t->first_link_of[node]; i < t->first_link_of[node + 1]; i++) {
+        uint32_t other = t->links_of[i];
+        if (other != link && t->links[other].dimension == t->links[link].dimension)
+            return 2 * other + (t->links[other].ends[0] != node);
+    }
+    return HOP_NONE;
+}
+
+/* From where a link of a ring begins to another node of the ring, beginning with the ring's other link. */
+static bool go_round(struct hop_detours *d, uint32_t first, uint32_t goal)
+{
+    const struct hop_topology *t = d->search.topology;
+    uint32_t start = near_end(t, first), node = start, link = first;
+    do {
+        link = other_of_ring(t, node, link / 2);
+        if (link == HOP_NONE || d->dead[link] || !append(d, link))
+            return false;
+        node = far_end(t, link);
+    } while (node != goal && node != start);
+    return node == goal;
+}
+
+/* The route, but along each ring where it passes a dead link the other way round. */
+static bool turn_rings(struct hop_detours *d, const uint32_t *links, uint32_t count)
+{
+    const struct hop_topology *t = d->search.topology;
+    d->count = 0;
+    for (uint32_t i = 0, end; i < count; i = end) {
+        unsigned ring = hop_ring_of(t, links[i]);
+        bool dead = d->dead[links[i]];
+        for (end = i + 1; ring && end < count && hop_ring_of(t, links[end]) == ring; end++)
+            dead = dead || d->dead[links[end]];
+        if (dead && !(ring && go_round(d, links[i], far_end(t, links[end - 1]))))
+            return false;
+        for (uint32_t l = i; !dead && l < end; l++) {
+            if (!append(d, links[l]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The fewest links between the route's first and last switch; of several, the lowest, or the highest. */
+static bool find_shortest(struct hop_detours *d, const uint32_t *links, uint32_t count, bool highest)
+{
+    const struct hop_topology *t = d->search.topology;
+    uint32_t from = far_end(t, links[0]), to = near_end(t, links[count - 1]), head = 0, tail = 0,
+             *queue = d->search.stack;
+    memset(d->reach, 0xff, t->node_count * sizeof *d->reach);
+    d->reach[from] = links[0];
+    queue[tail++] = from;
+    while (head < tail && d->reach[to] == HOP_NONE) {
+        uint32_t node = queue[head++], ports = degree(t, node);
+        for (uint32_t i = 0; i < ports; i++) {
+            uint32_t link = t->links_of[t->first_link_of[node] + (highest ? ports - 1 - i : i)];
+            uint32_t directed = 2 * link + (t->links[link].ends[0] != node), next = far_end(t, directed);
+            if (!hop_link_is_network(t->links[link].kind) || t->nodes[next].kind != HOP_NODE_FABRIC ||
+                d->dead[directed] || d->reach[next] != HOP_NONE)
+                continue;
+            d->reach[next] = directed;
+            queue[tail++] = next;
+        }
+    }
+    if (d->reach[to] == HOP_NONE || d->dead[links[0]] || d->dead[links[count - 1]])
+        return false;
+    d->count = 1;
+    for (uint32_t node = to; node != from; node = near_end(t, d->reach[node]))
+        d->count++;
+    uint32_t length = d->count;
+    for (d->count = 0; d->count <= length;) { /* room */
+        if (!append(d, HOP_NONE))
+            return false;
+    }
+    d->way[length] = links[count - 1];
+    for (uint32_t node = to, at = length; at-- > 0; node = near_end(t, d->reach[node]))
+        d->way[at] = d->reach[node];
+    return true;
+}
+
+/* The way's edges, unless one closes a circle. */
+static bool add_way(struct hop_detours *d)
+{
+    struct search *s = &d->search;
+    const struct hop_topology *t = s->topology;
+    bool fine = HOP_GROW(&s->arena, d->added, d->count);
+    d->added_count = 0;
+    for (uint32_t i = 1, channel = 0, next; fine && i < d->count; i++, channel = next) {
+        uint32_t link = d->way[i - 1], to = d->way[i];
+        next = hop_channel_of(t, s->protection, link, channel, to);
+        if (t->nodes[far_end(t, to)].kind != HOP_NODE_FABRIC)
+            break; /* it takes everything */
+        uint32_t bit = edge_bit(s, link, channel, s->port[to], next);
+        if (s->edges[bit / 8] & 1u << bit % 8)
+            continue;
+        s->edges[bit / 8] |= (uint8_t)(1u << bit % 8);
+        d->added[d->added_count++] = bit;
+        fine = !leads_back(s, HOP_CHANNELS * to + next, HOP_CHANNELS * link + channel, is_waited_for(s, link, to));
+    }
+    for (uint32_t i = 0; !fine && i < d->added_count; i++)
+        s->edges[d->added[i] / 8] &= (uint8_t) ~(1u << d->added[i] % 8);
+    return fine;
+}
+
+bool hop_detours_find(struct hop_detours *d, const struct hop_route *route, const uint32_t **links, uint32_t *count,
+                      const char **why)
+{
+    const struct hop_topology *t = d->search.topology;
+    uint32_t first = 0, end = route->link_count;
+    while (first < end && !hop_link_is_network(t->links[route->links[first] / 2].kind))
+        first++;
+    while (end > first && !hop_link_is_network(t->links[route->links[end - 1] / 2].kind))
+        end--;
+    bool any = false, possible = true;
+    for (uint32_t i = 0; i < route->link_count; i++)
+        possible = possible && !(d->dead[route->links[i]] && (i <= first || i + 1 >= end));
+    *count = 0;
+    for (unsigned kind = 0; kind < 3 && possible && *count == 0; kind++) {
+        if (!(kind == 0 ? turn_rings(d, route->links + first, end - first)
+                        : find_shortest(d, route->links + first, end - first, kind == 2)))
+            continue;
+        any = true;
+        *count = !d->blocked && add_way(d) ? d->count : 0;
+    }
+    *links = d->way;
+    *why = any ? "packets could block each other on every way round that was tried" : "no other way leads there";
+    return !d->search.arena.failed;
 }
