@@ -57,7 +57,7 @@ static const struct tool_option table[] = {
     OPTION(
         "fault", 0, LIST, AT(request, faults), "FAULT",
         "with --fidelity packet: what breaks, when: 'link A--B at 20us' (both directions; A->B one), 'credit A->B at "
-        "20us', 'reset NODE at 20us for 10us'; may be repeated (docs/packet.md)"),
+        "20us', 'reset NODE at 20us for 10us' (docs/packet.md)"),
     SHARED(map, AT(request, map)),
     SHARED(collective, AT(request, collective)),
     SHARED(sources_unlimited, AT(request, sources_unlimited)),

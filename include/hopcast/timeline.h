@@ -109,9 +109,8 @@ struct hop_overload {
 HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
                                         uint32_t capacity);
 
-/* Of a copy that was simulated with faults (hop_packet_options): bytes that arrived, those among them and of the lost ones that were
- * sent more than once, each time counted, and those that never arrived, with the reason. Delivered and lost are all its bytes. Without
- * faults everything is delivered. */
+/* What became of a copy's bytes that was simulated with faults (hop_packet_options): those that arrived and those that never do are all of
+ * them. resent_bytes: sent again, each time counted. Without faults everything is delivered. */
 struct hop_delivery {
     uint64_t delivered_bytes, resent_bytes, lost_bytes;
     const char *reason; /* why bytes are lost; NULL: none are */

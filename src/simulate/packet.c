@@ -33,7 +33,7 @@ static double engage(struct hop_packets *p, uint32_t link, const struct hop_pack
     double time = engine->processor_s * PS_PER_S;
     if (wire->processor != HOP_NONE) {
         p->processors[wire->processor].until = p->clock + (uint64_t)time;
-        push(p, p->clock + (uint64_t)time, link * HOP_PACKET_KINDS + FREED);
+        push(p, p->clock + (uint64_t)time, link * HOP_PACKET_KINDS + HOP_LINK_FREED);
     }
     if (engine->window_bytes > 0 && fmod(what->number * p->payload, engine->window_bytes) < p->payload)
         time += engine->request_s * PS_PER_S;
@@ -51,7 +51,7 @@ static void fly(struct hop_packets *p, uint32_t link, uint32_t packet)
     }
     p->packets[packet].due = p->clock + wire->latency;
     if (wire->flight.head == HOP_NONE)
-        push(p, p->packets[packet].due, link * HOP_PACKET_KINDS + ARRIVED);
+        push(p, p->packets[packet].due, link * HOP_PACKET_KINDS + HOP_LINK_ARRIVED);
     append(p, &wire->flight, packet);
 }
 
@@ -86,7 +86,7 @@ static void send(struct hop_packets *p, uint32_t link, uint32_t packet)
         assert(p->credits[step->pool] >= what->taken);
         p->credits[step->pool] -= what->taken;
     }
-    push(p, p->clock + whole, link * HOP_PACKET_KINDS + SENT);
+    push(p, p->clock + whole, link * HOP_PACKET_KINDS + HOP_LINK_SENT);
     if (step->passes)
         pass(p, link, packet);
 }
@@ -216,7 +216,7 @@ static inline void serve_link(struct hop_packets *p, uint32_t link)
     }
     if (p->lacking && wire->returning.head != HOP_NONE && !wire->expecting) {
         wire->expecting = true;
-        push(p, p->packets[wire->returning.head].due, link * HOP_PACKET_KINDS + RETURNED);
+        push(p, p->packets[wire->returning.head].due, link * HOP_PACKET_KINDS + HOP_LINK_RETURNED);
     }
 }
 
@@ -329,7 +329,7 @@ static void land(struct hop_packets *p, uint32_t link)
     struct hop_wire *wire = &p->wires[link];
     uint32_t packet = take_head(p, &wire->flight);
     if (wire->flight.head != HOP_NONE)
-        push(p, p->packets[wire->flight.head].due, link * HOP_PACKET_KINDS + ARRIVED);
+        push(p, p->packets[wire->flight.head].due, link * HOP_PACKET_KINDS + HOP_LINK_ARRIVED);
     arrive(p, packet);
 }
 
@@ -358,11 +358,11 @@ static inline void happen(struct hop_packets *p, uint32_t stream)
         hop_packets_switch(p);
     else if (stream >= p->wire_count * HOP_PACKET_KINDS)
         wake(p, stream - p->wire_count * HOP_PACKET_KINDS);
-    else if (kind == SENT)
+    else if (kind == HOP_LINK_SENT)
         finish_sending(p, link);
-    else if (kind == ARRIVED)
+    else if (kind == HOP_LINK_ARRIVED)
         land(p, link);
-    else if (kind == FREED)
+    else if (kind == HOP_LINK_FREED)
         free_processor(p, link);
     else {
         p->wires[link].expecting = false;

@@ -10,7 +10,8 @@
 
 #include "simulate/packet.h"
 
-enum { SENT, ARRIVED, RETURNED, FREED }; /* kinds of streams of a link; FREED: it no longer has its processor */
+/* Kinds of streams of a link: what it sends, what is on its wire, credits that come back, that it no longer has its processor. */
+enum { HOP_LINK_SENT, HOP_LINK_ARRIVED, HOP_LINK_RETURNED, HOP_LINK_FREED };
 #define PS_PER_S 1e12
 
 /* ---- packets: a pool and lists of them ---- */

@@ -24,12 +24,12 @@ static uint32_t *find_blocked(const struct hop_packets *p)
 static uint32_t find_circle(const struct hop_packets *p, const uint32_t *blocked)
 {
     for (uint32_t start = 0; start < p->buffer_count; start++) {
-        uint32_t at = start, length = 0;
-        while (at < p->buffer_count && blocked[at] != HOP_NONE && length++ <= p->buffer_count)
+        uint32_t at = start, steps = 0;
+        for (; steps < p->buffer_count && blocked[at] != HOP_NONE; steps++)
             at = p->steps[blocked[at]].buffer;
-        if (length > p->buffer_count)
+        if (blocked[at] != HOP_NONE)
             return at;
-        if (length > 0 && p->fault_count == 0)
+        if (steps > 0 && p->fault_count == 0)
             return HOP_NONE; /* all of them lead there */
     }
     return HOP_NONE;
