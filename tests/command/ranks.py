@@ -47,10 +47,8 @@ def same_answers():
     everything = without_times(run(0, "order", small, "--on", "t2", "--all", "--json"))
     exact = without_times(run(0, "order", small, "--on", "t2", "--json", "--no-waits"))
     check(exact["value_s"] == everything["fastest_clean"]["value_s"] >= alone["value_s"], "exact and exhaustive agree")
-    for ranks in (2, 4):
-        check(without_times(run(ranks, "order", small, "--on", "t2", "--json")) == alone, "%d ranks find what one finds" % ranks)
-        check(without_times(run(ranks, "order", small, "--on", "t2", "--all", "--json")) == everything,
-              "%d ranks count what one counts" % ranks)
+    check(without_times(run(4, "order", small, "--on", "t2", "--json")) == alone, "4 ranks find what one finds")
+    check(without_times(run(2, "order", small, "--on", "t2", "--all", "--json")) == everything, "2 ranks count what one counts")
 
 
 def checkpoints():
@@ -83,8 +81,8 @@ def killed_rank():
 
 def plans():
     """Where all placements are looked at, where lanes anneal, and where algorithms are chosen."""
-    for asked in (["halo:2x2x2", "--on", "t2", "--max-nodes", "5000"],
-                  ["halo:4x3", "--on", "cs-storm", "--max-nodes", "15000"],
+    for asked in (["halo:2x2x2", "--on", "t2", "--max-nodes", "3000"],
+                  ["halo:4x3", "--on", "cs-storm", "--max-nodes", "6000"],
                   ["allreduce", "-n", "3", "--bytes", "1MiB", "--on", "t2", "--max-nodes", "500"]):
         alone = without_times(run(0, "plan", *asked, "--json"))
         saved = os.path.join(work, "plan-" + asked[0])
@@ -93,7 +91,7 @@ def plans():
         check(without_times(resumed) == alone, "2 ranks go on with %s as one" % asked[0])
         check(json.loads(resumed)["recalled"] > 0, "%s is in the checkpoint" % asked[0])
     # Against the clock each rank has lanes of its own: a plan comes of them, and the next run has no worse one.
-    asked = ["halo:4x3", "--on", "cs-storm", "--time-limit", "1s", "--json", "--checkpoint", os.path.join(work, "plan-lanes")]
+    asked = ["halo:4x3", "--on", "cs-storm", "--time-limit", "300ms", "--json", "--checkpoint", os.path.join(work, "plan-lanes")]
     values = [json.loads(run(ranks, "plan", *asked))["value_s"] for ranks in (3, 2)]
     check(values[1] <= values[0], "2 ranks go on with lanes of 3: %s" % values)
 

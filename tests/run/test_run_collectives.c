@@ -112,7 +112,8 @@ static void every_algorithm_gives_what_the_collective_is_defined_to(void **state
 {
     (void)state;
     const uint32_t every_type = soaked(9, REPEATED(4, 2)); /* draws for more ranks */
-    for (uint32_t n = 1; n <= 9; n += soaked(1, REPEATED(1, n < 3 ? 1 : 3)))
+    const uint32_t most = soaked(9, REPEATED(8, 6)); /* more of them than processors wait for each other for long */
+    for (uint32_t n = 1; n <= most; n += n < 3 || soaked(1, 0) ? 1 : REPEATED(n < 5 ? 1 : 3, 3))
         run_all(n, true, n <= every_type, 0);
 }
 
@@ -182,10 +183,11 @@ static void nor_through_queues(void **state)
 static void nor_where_mechanisms_are_chosen(void **state)
 {
     (void)state;
-    run_pipelines(2, true, HOP_COPIES_DYNAMIC, 0, 20);
-    run_pipelines(4, true, HOP_COPIES_DYNAMIC, 0, 20);
-    run_pipelines(3, true, HOP_COPIES_DYNAMIC, 1, 20);
-    run_pipelines(5, false, HOP_COPIES_DYNAMIC, 0, 20);
+    const uint32_t launches = soaked(20, 8);
+    run_pipelines(2, true, HOP_COPIES_DYNAMIC, 0, launches);
+    run_pipelines(4, true, HOP_COPIES_DYNAMIC, 0, launches);
+    run_pipelines(3, true, HOP_COPIES_DYNAMIC, 1, launches);
+    run_pipelines(5, false, HOP_COPIES_DYNAMIC, 0, launches);
 }
 
 /* ---- in the caller's own memory ---- */
