@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum { CLASSES = 31, TURNS = 3 };
+enum { FEW = 200 }; /* ends of a frontier that are drawn one by one */
 #define ONE 0.24
 
 /* ---- edges ---- */
@@ -129,21 +130,58 @@ static double not_0(double mean)
     return -expm1(-mean);
 }
 
-/* The frontier to come, and its ends by rank. */
-static void reach(struct search *s, double *ends, double *met)
+static double sum(const double *of, uint32_t count)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < count; i++)
+        total += of[i];
+    return total;
+}
+
+/* What one end of the frontier meets: an unreached vertex, by the ends that it has, or none. */
+static void find_one(struct search *s, double *met)
+{
+    double at = uniform(s) * s->left;
+    for (uint32_t b = 0; b < s->ranks; b++) {
+        for (uint32_t k = 0; k <= s->graph->scale; k++) {
+            at -= s->unreached[b][k] * s->mean[k] * s->q;
+            if (at >= 0)
+                continue;
+            s->unreached[b][k]--;
+            s->fresh.count[b][k]++;
+            met[b]++;
+            return;
+        }
+    }
+}
+
+/* What all of them meet, for all vertices of a rank and class at once. */
+static void find_all(struct search *s, double *met)
 {
     for (uint32_t b = 0; b < s->ranks; b++) {
-        ends[b] = met[b] = 0;
         for (uint32_t k = 0; k <= s->graph->scale; k++) {
             const double mean = s->mean[k] * s->q * s->f_sum, found = binomial(s, s->unreached[b][k], not_0(mean));
             s->unreached[b][k] -= found;
             s->fresh.count[b][k] = found;
-            if (found == 0)
-                continue;
-            met[b] += found + poisson(s, found * fmax(0, mean / not_0(mean) - 1));
-            ends[b] += poisson(s, found * s->mean[k] * s->q * (1 - s->f_sum));
+            met[b] += found > 0 ? found + poisson(s, found * fmax(0, mean / not_0(mean) - 1)) : 0;
         }
-        ends[b] += met[b];
+    }
+}
+
+/* The frontier to come, and its ends by rank. */
+static void reach(struct search *s, double *ends, double *met)
+{
+    const double left = sum(s->ends, s->ranks) - sum(s->met, s->ranks);
+    memset(met, 0, s->ranks * sizeof *met);
+    memset(s->fresh.count, 0, s->ranks * sizeof *s->fresh.count);
+    for (double end = 0; left <= FEW && end < left; end++)
+        find_one(s, met);
+    if (left > FEW)
+        find_all(s, met);
+    for (uint32_t b = 0; b < s->ranks; b++) {
+        ends[b] = met[b];
+        for (uint32_t k = 0; k <= s->graph->scale; k++)
+            ends[b] += poisson(s, s->fresh.count[b][k] * s->mean[k] * s->q * (1 - s->f_sum));
     }
     for (uint32_t a = 0; a < s->ranks; a++) {
         for (uint32_t k = 0; k <= s->graph->scale; k++) {
@@ -152,14 +190,6 @@ static void reach(struct search *s, double *ends, double *met)
             s->fresh.untold[a][k] = reached > 0 ? exp(-mean * s->f[a]) * by_others / reached : 1;
         }
     }
-}
-
-static double sum(const double *of, uint32_t count)
-{
-    double total = 0;
-    for (uint32_t i = 0; i < count; i++)
-        total += of[i];
-    return total;
 }
 
 /* Vertices of rank b that a tells of, as many as are expected. */
