@@ -70,6 +70,15 @@ def quantile(values, share):
     return sorted(values)[max(math.ceil(share * len(values) - 1e-9), 1) - 1]
 
 
+def interval(values):
+    """Of the median: the narrowest pair of order statistics that holds it with 95 %."""
+    n, low = len(values), 0
+    while low + 1 < n - low - 1 and 2 * sum(math.comb(n, k) for k in range(low + 2)) / 2 ** n <= 0.05:
+        low += 1
+    ordered = sorted(values)
+    return ordered[low], ordered[n - 1 - low]
+
+
 def print_table(title, rows):
     """rows: (name, errors of copies, errors of makespans)"""
     print(f"\n{title}\n")

@@ -135,6 +135,7 @@ static bool cart_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
     for (int d = 0; fine && d < dimensions; d++)
         fine = PMPI_Cart_shift(comm, d, 1, &ranks->neighbour[2 * d], &ranks->neighbour[2 * d + 1]) == MPI_SUCCESS;
     ranks->neighbours = fine ? 2 * dimensions : 0;
+    ranks->is_grid = true;
     return fine;
 }
 

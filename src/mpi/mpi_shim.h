@@ -15,7 +15,7 @@
 
 #include "mpi/mpi_shim_collectives.h"
 
-#define HOP_MPI_SHIM_VERSION 8 /* of this table */
+#define HOP_MPI_SHIM_VERSION 9 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -25,6 +25,7 @@ struct hop_mpi_ranks {
     int local_size; /* of its own group */
     bool inter;
     int *world;     /* of each; NULL: a rank is its own */
+    bool is_grid;   /* a Cartesian topology */
     int neighbours; /* to whom a neighbourhood collective sends */
     int *neighbour; /* their ranks in the communicator, negative: nobody */
     int sources;    /* from whom it receives */

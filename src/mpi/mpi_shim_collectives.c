@@ -268,6 +268,20 @@ static uintptr_t split(uintptr_t comm, int part, int order)
     return (uintptr_t)made;
 }
 
+static int neighbours(const void *in, void *out, uint64_t bytes, uintptr_t comm)
+{
+    return PMPI_Neighbor_alltoall(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, (MPI_Comm)comm);
+}
+
+static uintptr_t grid(uintptr_t word)
+{
+    MPI_Comm comm = (MPI_Comm)word, made = MPI_COMM_NULL;
+    int ranks = 1, sides[2] = {0};
+    if (PMPI_Comm_size(comm, &ranks) == MPI_SUCCESS && PMPI_Dims_create(ranks, 2, sides) == MPI_SUCCESS)
+        (void)PMPI_Cart_create(comm, 2, sides, (int[]){sides[0] > 2, sides[1] > 2}, 0, &made);
+    return (uintptr_t)made;
+}
+
 static void free_comm(uintptr_t word)
 {
     MPI_Comm comm = (MPI_Comm)word;
@@ -348,6 +362,8 @@ const struct hop_mpi_shim_collectives hop_mpi_shim_collectives = {
     .reduce_scatter = reduce_scatter,
     .exchange = exchange,
     .exchanged = exchanged,
+    .neighbours = neighbours,
+    .grid = grid,
     .split = split,
     .free = free_comm,
     .perform = perform,

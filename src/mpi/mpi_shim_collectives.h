@@ -42,6 +42,10 @@ struct hop_mpi_shim_collectives {
     void *(*exchange)(const struct hop_mpi_block *out, int outs, const struct hop_mpi_block *in, int ins,
                       uintptr_t comm);
     int (*exchanged)(void *begun, int count);
+    /* A neighbourhood alltoall of blocks of so many bytes; a communicator for that, of two dimensions, each of which
+     * begins again at its end if it is longer than two. comm_null: there is none. */
+    int (*neighbours)(const void *in, void *out, uint64_t bytes, uintptr_t comm);
+    uintptr_t (*grid)(uintptr_t comm);
     /* Communicators of the ranks that say the same part, in that order; comm_null to those that say -1. */
     uintptr_t (*split)(uintptr_t comm, int part, int order);
     void (*free)(uintptr_t comm);

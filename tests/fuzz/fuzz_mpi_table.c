@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a table of an MPI's collectives: refused with a diagnostic, or read; then what is written reads back
- * to the same text, a row says the library or an algorithm that there is, and the head fits this machine or says why
- * not. */
+ * to the same text, a row says the library or an algorithm that there is, blocks of neighbours that are the longest to
+ * travel together do by their row, unless shorter ones do not, and the head fits this machine or says why not. */
 #include "fuzz.h"
 
 #include "mpi/engine/mpi_table.h"
@@ -21,6 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(again && strcmp(text, again) == 0);
     const char *by = hop_mpi_table_find(&table, HOP_COLLECTIVE_ALLREDUCE, 2, size % 2, size);
     MUST(!by || (strcmp(by, HOP_MPI_TABLE_LIBRARY) != 0 && hop_mpi_table_has(&table, 2, size % 2)));
+    int64_t travels = hop_mpi_table_travels(&table, 2);
+    by = hop_mpi_table_find(&table, HOP_MPI_TABLE_NEIGHBOURS, 2, true, travels < 0 ? 0 : (uint64_t)travels);
+    MUST(travels >= -1 && travels <= HOP_MPI_TRAVELS_MOST && (travels >= 0) == (by != NULL));
     MUST(hop_mpi_table_check(&table, "an MPI", &diag) == HOP_OK || diag.what[0]);
     hop_table_finish(&same);
     hop_table_finish(&table);

@@ -666,6 +666,7 @@ int main(int argc, char **argv)
         few = true;
         for (int i = 0; i < 4; i++)
             on(MPI_COMM_WORLD);
+        neighbours();
     } else if (strcmp(mode, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) {
         threads();
     } else if (strcmp(mode, "device") == 0) {

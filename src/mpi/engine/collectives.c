@@ -124,12 +124,28 @@ static enum hop_mpi_whose try_instead(struct hop_comm_state *state, enum hop_mpi
     return ours ? HOP_MPI_OURS : HOP_MPI_LIBRARYS;
 }
 
+/* Where no block goes with others, on a grid, whose ranks all say the same of blocks that are equally long. */
+static bool is_long(const struct hop_comm_state *state, enum hop_mpi_call call, const uintptr_t *arguments)
+{
+    const struct hop_mpi_shim *mpi = here.job->mpi;
+    int64_t longest = 0;
+    bool plain;
+    for (int in = 0; in < 2; in++) {
+        struct hop_mpi_block block = hop_mpi_call_block(mpi, call, arguments, in, 0, 0);
+        int64_t bytes = block.count * mpi->collectives->size(block.type, &plain);
+        longest = bytes > longest ? bytes : longest;
+    }
+    return longest > state->travels;
+}
+
 static enum hop_mpi_whose do_neighbours(struct hop_comm_state *state, enum hop_mpi_call call,
                                         const uintptr_t *arguments, int *error)
 {
     uintptr_t comm = hop_mpi_call_comm(call, arguments);
-    bool ours = state->machines && !state->never && hop_comm_neighbours(&here.rules, state) &&
-                hop_comm_levels(&here.rules, state, comm) && hop_neighbours_travel(here.job, state, comm);
+    bool ours = state->machines && !state->never && state->travels >= 0;
+    if (ours && here.rules.table && state->ranks->is_grid && hop_mpi_call_is_even(call))
+        ours = !is_long(state, call, arguments);
+    ours = ours && hop_comm_levels(&here.rules, state, comm) && hop_neighbours_travel(here.job, state, comm);
     if (ours)
         *error = hop_run_neighbours(here.job, state, call, arguments);
     return ours ? HOP_MPI_OURS : HOP_MPI_LIBRARYS;

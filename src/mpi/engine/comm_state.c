@@ -41,6 +41,7 @@ static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct ho
     state->orderly = rules->orderly && !few;
     int machines = few ? 0 : hop_machines_of(rules->machine, ranks);
     state->machines = machines > 1 && machines < ranks->size;
+    state->travels = rules->table ? hop_mpi_table_travels(rules->table, (uint32_t)ranks->size) : HOP_MPI_TRAVELS_MOST;
     state->never =
         (machines != 1 && !state->machines) || (machines == 1 && ranks->size > HOP_RANKS_MAX) ||
         (rules->table && !rules->orderly && !hop_mpi_table_has(rules->table, (uint32_t)ranks->size, state->machines));
@@ -103,12 +104,6 @@ const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_
             hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, state->machines, shape->bytes);
     }
     return state->chosen[shape->kind].by;
-}
-
-bool hop_comm_neighbours(const struct hop_comm_rules *rules, const struct hop_comm_state *state)
-{
-    return !rules->table ||
-           hop_mpi_table_find(rules->table, HOP_MPI_TABLE_NEIGHBOURS, (uint32_t)state->ranks->size, true, 0);
 }
 
 /* ---- a team ---- */

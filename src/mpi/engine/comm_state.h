@@ -23,6 +23,7 @@ struct hop_comm_state {
     bool orderly; /* reductions in order of ranks are wanted (reproducible.h) */
     bool machines;                /* its ranks are on several, and more than one on some */
     int near;                     /* 1: its neighbourhood collectives may be ours, -1: not; 0: not asked yet */
+    int64_t travels;              /* of these, bytes of a block that goes with others; negative: they are not */
     struct hop_two_levels levels; /* then, once settled */
     struct hop_comm_state *here;  /* of the ranks on this machine; NULL: it is alone */
     struct hop_team *team;        /* else */
@@ -49,8 +50,6 @@ struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uin
 /* The algorithm of a collective that is to be ours; NULL: the library's. */
 const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_state *state,
                             const struct hop_mpi_wanted *wanted);
-/* Whether its neighbourhood collectives are to be ours. */
-bool hop_comm_neighbours(const struct hop_comm_rules *rules, const struct hop_comm_state *state);
 /* Whether a schedule is made for that shape, which takes a while: not for its first calls. */
 bool hop_comm_is_worth_it(const struct hop_comm_rules *rules, struct hop_comm_state *state,
                           const struct hop_plan_shape *shape);

@@ -72,11 +72,16 @@ enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call)
     return calls[call].kind;
 }
 
+bool hop_mpi_call_is_even(enum hop_mpi_call call)
+{
+    return calls[call].at['v'] < 0 && calls[call].at['k'] < 0;
+}
+
 /* Types that do not matter to this rank may be anything. */
 bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const struct hop_mpi_wanted *wanted)
 {
     const struct hop_mpi_items *items[] = {&wanted->in, &wanted->out};
-    bool plain = calls[call].at['v'] < 0 && calls[call].at['k'] < 0;
+    bool plain = hop_mpi_call_is_even(call);
     for (size_t i = 0; i < HOP_COUNT(items) && plain; i++) {
         if (items[i]->blocks > 0)
             (void)mpi->collectives->size(items[i]->type, &plain);

@@ -54,6 +54,7 @@ bool hop_mpi_call_is_collective(enum hop_mpi_call call);
 enum hop_collective_kind hop_mpi_call_kind(enum hop_mpi_call call);
 /* Of a neighbourhood collective, what goes along the i-th edge out or in, to or from that rank. */
 bool hop_mpi_call_is_neighbours(enum hop_mpi_call call);
+bool hop_mpi_call_is_even(enum hop_mpi_call call); /* all edges alike */
 struct hop_mpi_block hop_mpi_call_block(const struct hop_mpi_shim *mpi, enum hop_mpi_call which,
                                         const uintptr_t *arguments, bool in, int i, int rank);
 uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);

@@ -9,7 +9,7 @@
 
 _Static_assert(HOP_IS_TABLE_ROW(hop_mpi_row_of_table), "its rows begin as all rows do");
 
-static const char *name_of(unsigned collective)
+const char *hop_mpi_table_name(unsigned collective)
 {
     return collective == HOP_MPI_TABLE_NEIGHBOURS ? "neighbours"
                                                   : hop_collective_name((enum hop_collective_kind)collective);
@@ -37,7 +37,7 @@ static void write_row(const void *from, struct hop_buffer *text)
 {
     const struct hop_mpi_row_of_table *row = from;
     char size[32];
-    hop_buffer_printf(text, "%-16s %5u %10s  %s", name_of(row->collective), row->ranks,
+    hop_buffer_printf(text, "%-16s %5u %10s  %s", hop_mpi_table_name(row->collective), row->ranks,
                       hop_format_bytes(row->from_bytes, size, sizeof size), row->by);
 }
 
@@ -46,7 +46,7 @@ const struct hop_table_kind hop_mpi_table_kind = {
     .notes = "lines of what it is for",
     .columns = "collective, ranks, size, library or an algorithm; remarks after a #",
     .example = "allreduce 4 16KiB default",
-    .name = name_of,
+    .name = hop_mpi_table_name,
     .collectives = HOP_COLLECTIVE_COUNT + 1,
     .broadcast = HOP_COLLECTIVE_BROADCAST,
     .ranks_most = 1 << 20,
@@ -110,4 +110,20 @@ const char *hop_mpi_table_find(const struct hop_table *table, unsigned kind, uin
     const struct hop_mpi_row_of_table *row = hop_table_find(table, kind, ranks, bytes);
     bool ours = row && row->ranks == ranks && row->from_bytes <= bytes && is_ours(row->by, machines);
     return ours ? row->by : NULL;
+}
+
+int64_t hop_mpi_table_travels(const struct hop_table *table, uint32_t ranks)
+{
+    const struct hop_mpi_row_of_table *rows = (const void *)table->rows;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < table->count; i++) {
+        if (rows[i].collective != HOP_MPI_TABLE_NEIGHBOURS || rows[i].ranks != ranks ||
+            rows[i].from_bytes > HOP_MPI_TRAVELS_MOST)
+            continue;
+        if (is_ours(rows[i].by, true))
+            most = HOP_MPI_TRAVELS_MOST;
+        else if (most >= 0)
+            return (int64_t)rows[i].from_bytes - 1;
+    }
+    return most;
 }

@@ -23,7 +23,8 @@
 #define HOP_MPI_TABLE_LIBRARY "library"
 #define HOP_MPI_TABLE_MACHINES "hierarchical" /* ours among ranks on several machines, as others are on one */
 
-#define HOP_MPI_TABLE_NEIGHBOURS ((unsigned)HOP_COLLECTIVE_COUNT) /* neighbourhood collectives, of any size */
+#define HOP_MPI_TABLE_NEIGHBOURS ((unsigned)HOP_COLLECTIVE_COUNT) /* neighbourhood collectives, by their blocks */
+enum { HOP_MPI_TRAVELS_MOST = 8192 };                             /* bytes of a block of these that is not alone */
 
 struct hop_mpi_row_of_table {
     unsigned collective; /* enum hop_collective_kind */
@@ -35,6 +36,7 @@ struct hop_mpi_row_of_table {
 };
 
 extern const struct hop_table_kind hop_mpi_table_kind;
+const char *hop_mpi_table_name(unsigned collective);
 
 /* What the head is to say here, of that MPI; i from 0, NULL past the last. */
 enum { HOP_MPI_TABLE_LINE = 320 };
@@ -45,5 +47,7 @@ enum hop_status hop_mpi_table_check(const struct hop_table *table, const char *l
 bool hop_mpi_table_has(const struct hop_table *table, uint32_t ranks, bool machines);
 const char *hop_mpi_table_find(const struct hop_table *table, unsigned kind, uint32_t ranks, bool machines,
                                uint64_t bytes);
+/* Up to how many bytes blocks of neighbourhood collectives go together between machines; negative: none do. */
+int64_t hop_mpi_table_travels(const struct hop_table *table, uint32_t ranks);
 
 #endif

@@ -4,11 +4,10 @@
  * each machine to each other one, by the machines' leaders; all others go straight to the neighbour.
  *
  * Ranks may have neighbours of their own and blocks of any length, so that only the two ends of an edge know how long
- * it is: both decide by that which way its block goes, and every rank takes part in what the leaders do.
+ * it is: both decide by that which way its block goes, and every rank takes part in what the leaders do. A rank tells
+ * its leader how much it has for each machine, and how much it gets from each, and so leaders need not ask each other.
  */
 #include "mpi/engine/run_collective.h"
-
-enum { SHORT = 8192 }; /* bytes at most of a block that travels with others */
 
 struct record {
     int32_t to, from; /* ranks of the communicator */
@@ -45,7 +44,8 @@ static int64_t bytes_of(const struct walk *w, const struct hop_mpi_block *block)
 
 static bool travels(const struct walk *w, const struct hop_mpi_block *block)
 {
-    return block->rank >= 0 && w->levels->machine[block->rank] != w->levels->own && bytes_of(w, block) <= SHORT;
+    return block->rank >= 0 && w->levels->machine[block->rank] != w->levels->own &&
+           bytes_of(w, block) <= w->state->travels;
 }
 
 static int length(const struct walk *w, const struct hop_mpi_block *block)
@@ -101,23 +101,44 @@ static int add_up(const int *bytes, int *at, int count)
     return total;
 }
 
-/* A leader's: what its ranks have, rank by rank, by machine. */
-static char *by_machine(const struct walk *w, const char *all, const int *bytes, int total, int *for_machine)
+/* A leader's: what its ranks have, rank by rank, by machine; of each rank what it has for each machine and gets from
+ * each. */
+static char *by_machine(const struct walk *w, const char *all, const int *bytes, int total)
 {
     int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], done = 0;
     char *sorted = reserve(w, (size_t)total, 1);
     for (int m = 0; m < machines; m++) {
         const char *from = all;
-        for_machine[m] = -done;
-        for (int i = 0; i < ranks * machines; from += bytes[i++]) {
-            if (i % machines == m) {
-                memcpy(sorted + done, from, (size_t)bytes[i]);
-                done += bytes[i];
-            }
+        for (int i = 0; i < ranks * machines; from += bytes[i / machines * 2 * machines + i % machines], i++) {
+            int length = i % machines == m ? bytes[i / machines * 2 * machines + m] : 0;
+            memcpy(sorted + done, from, (size_t)length);
+            done += length;
         }
-        for_machine[m] += done;
     }
     return sorted;
+}
+
+/* With each other leader, of which there is something or for which: what there is for its machine. */
+static char *swap(struct walk *w, char *sorted, const int *there, const int *back, int *total)
+{
+    int machines = w->levels->machines, outs = 0, ins = 0;
+    struct hop_mpi_block *blocks = reserve(w, (size_t)machines * 2, sizeof *blocks);
+    *total = 0;
+    for (int m = 0; m < machines; m++)
+        *total += back[m];
+    char *came = reserve(w, (size_t)*total, 1), *in = came;
+    for (int m = 0; m < machines; in += back[m], sorted += there[m], m++) {
+        if (there[m] > 0)
+            blocks[outs++] = (struct hop_mpi_block){sorted, there[m], w->mpi->byte, m};
+        if (back[m] > 0)
+            blocks[machines + ins++] = (struct hop_mpi_block){in, back[m], w->mpi->byte, m};
+    }
+    void *begun = w->mpi->exchange(blocks, outs, blocks + machines, ins, w->levels->leaders);
+    if (!begun)
+        hop_collective_die(w->job, "messages between machines could not be sent");
+    note(w, w->mpi->exchanged(begun, outs + ins));
+    free(blocks);
+    return came;
 }
 
 /* What came, by the places of the ranks that it is for. */
@@ -144,25 +165,20 @@ static char *by_place(const struct walk *w, const char *all, int total, int *for
 /* Between leaders: what this machine's ranks have, to those that it is for. */
 static char *lead(struct walk *w, const char *mine, const int *own, int *for_place, int *at)
 {
-    int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], all = 0;
-    int *sizes = reserve(w, (size_t)(ranks * machines), sizeof(int)), *of = reserve(w, (size_t)ranks * 2, sizeof(int));
-    int *there = reserve(w, (size_t)machines * 4, sizeof(int)), *back = there + machines;
-    note(w, w->mpi->perform(HOP_COLLECTIVE_GATHER, own, sizes, (uint64_t)machines * sizeof(int), 0, w->levels->here, 0,
-                            0));
-    for (int i = 0; i < ranks * machines; i++)
-        of[i / machines] += sizes[i];
-    all = add_up(of, of + ranks, ranks);
+    int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], each = 2 * machines, came_bytes;
+    int *sizes = reserve(w, (size_t)(ranks * each), sizeof(int)), *of = reserve(w, (size_t)ranks * 2, sizeof(int));
+    int *there = reserve(w, (size_t)each, sizeof(int));
+    note(w, w->mpi->perform(HOP_COLLECTIVE_GATHER, own, sizes, (uint64_t)each * sizeof(int), 0, w->levels->here, 0, 0));
+    for (int i = 0; i < ranks * each; i++) {
+        there[i % each] += sizes[i];
+        of[i / each] += i % each < machines ? sizes[i] : 0;
+    }
+    int all = add_up(of, of + ranks, ranks);
     char *gathered = reserve(w, (size_t)all, 1);
     note(w, w->mpi->gatherv(mine, of[0], gathered, of, of + ranks, 0, w->levels->here));
-    char *sorted = by_machine(w, gathered, sizes, all, there);
-    note(w, w->mpi->perform(HOP_COLLECTIVE_ALLTOALL, there, back, (uint64_t)machines * sizeof(int), 0,
-                            w->levels->leaders, 0, 0));
-    (void)add_up(there, there + 2 * machines, machines);
-    int total = add_up(back, there + 3 * machines, machines);
-    char *came = reserve(w, (size_t)total, 1);
-    note(w,
-         w->mpi->alltoallv(sorted, there, there + 2 * machines, came, back, there + 3 * machines, w->levels->leaders));
-    char *placed = by_place(w, came, total, for_place, at);
+    char *sorted = by_machine(w, gathered, sizes, all);
+    char *came = swap(w, sorted, there, there + machines, &came_bytes);
+    char *placed = by_place(w, came, w->error ? 0 : came_bytes, for_place, at);
     free(came);
     free(sorted);
     free(gathered);
@@ -192,16 +208,20 @@ static void unpack(struct walk *w, const char *from, int total)
 static void travel(struct walk *w)
 {
     int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], own = 0, coming = 0;
-    int *bytes = reserve(w, (size_t)machines, sizeof(int)), *for_place = reserve(w, (size_t)ranks * 2, sizeof(int));
+    int *bytes = reserve(w, (size_t)machines * 2, sizeof(int)), *for_place = reserve(w, (size_t)ranks * 2, sizeof(int));
     char *mine = pack(w, bytes), *placed = NULL;
     for (int m = 0; m < machines; m++)
         own += bytes[m];
-    for (int i = 0; i < w->ins; i++)
+    for (int i = 0; i < w->ins; i++) {
+        if (!travels(w, &w->in[i]))
+            continue;
+        bytes[machines + w->levels->machine[w->in[i].rank]] += length(w, &w->in[i]);
         coming += length(w, &w->in[i]);
+    }
     if (w->levels->place == 0) {
         placed = lead(w, mine, bytes, for_place, for_place + ranks);
     } else {
-        note(w, w->mpi->perform(HOP_COLLECTIVE_GATHER, bytes, NULL, (uint64_t)machines * sizeof(int), 0,
+        note(w, w->mpi->perform(HOP_COLLECTIVE_GATHER, bytes, NULL, (uint64_t)machines * 2 * sizeof(int), 0,
                                 w->levels->here, 0, 0));
         note(w, w->mpi->gatherv(mine, own, NULL, NULL, NULL, 0, w->levels->here));
     }

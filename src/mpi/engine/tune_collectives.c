@@ -13,6 +13,7 @@
 #include "mpi/engine/levels.h"
 
 #define TURN_S 1e-3
+#define LONG_S 0.25  /* of a call of the library's: from that size on it is not tried, as over slow networks */
 #define HOPELESS 1.5 /* of the first pairs: the others are spared */
 enum { PAIRS = 15, PAIRS_FIRST = 4, LOW = 3, HIGH = 11, CALLS_MOST = 200, SIZES = 12 }; /* LOW to HIGH: 96 % */
 #define SIZE_LEAST 4u
@@ -22,7 +23,7 @@ enum { PAIRS = 15, PAIRS_FIRST = 4, LOW = 3, HIGH = 11, CALLS_MOST = 200, SIZES 
 /* One collective, among so many ranks, of one size. */
 struct trial {
     const struct hop_tune_job *tune;
-    enum hop_collective_kind kind;
+    unsigned kind; /* enum hop_collective_kind, or HOP_MPI_TABLE_NEIGHBOURS */
     uintptr_t comm;
     int ranks, rank;
     const char *by; /* what ours is called */
@@ -39,7 +40,7 @@ static int do_ours(const struct trial *t)
     const struct {
         enum hop_mpi_call call;
         uintptr_t arguments[8];
-    } calls[HOP_COLLECTIVE_COUNT] = {
+    } calls[HOP_COLLECTIVE_COUNT + 1] = {
         [HOP_COLLECTIVE_ALLREDUCE] = {CALL_MPI_Allreduce, {in, out, floats, single, sum, comm}},
         [HOP_COLLECTIVE_ALLGATHER] = {CALL_MPI_Allgather, {in, t->bytes, byte, out, t->bytes, byte, comm}},
         [HOP_COLLECTIVE_REDUCE_SCATTER] = {CALL_MPI_Reduce_scatter_block,
@@ -50,6 +51,7 @@ static int do_ours(const struct trial *t)
         [HOP_COLLECTIVE_GATHER] = {CALL_MPI_Gather, {in, t->bytes, byte, out, t->bytes, byte, 0, comm}},
         [HOP_COLLECTIVE_SCATTER] = {CALL_MPI_Scatter, {in, part, byte, out, part, byte, 0, comm}},
         [HOP_COLLECTIVE_BARRIER] = {CALL_MPI_Barrier, {comm}},
+        [HOP_MPI_TABLE_NEIGHBOURS] = {CALL_MPI_Neighbor_alltoall, {in, t->bytes, byte, out, t->bytes, byte, comm}},
     };
     int error = 0;
     return t->tune->ours(calls[t->kind].call, calls[t->kind].arguments, &error) == HOP_MPI_OURS ? error : -1;
@@ -58,7 +60,9 @@ static int do_ours(const struct trial *t)
 static int do_library(const struct trial *t)
 {
     const struct hop_mpi_shim_collectives *mpi = t->tune->job->mpi->collectives;
-    return mpi->perform(t->kind, t->in, t->out, t->bytes, 0, t->comm, mpi->single, mpi->sum);
+    if (t->kind == HOP_MPI_TABLE_NEIGHBOURS)
+        return mpi->neighbours(t->in, t->out, t->bytes, t->comm);
+    return mpi->perform((enum hop_collective_kind)t->kind, t->in, t->out, t->bytes, 0, t->comm, mpi->single, mpi->sum);
 }
 
 /* Seconds a call, the same on all ranks; negative: it failed on one. */
@@ -80,13 +84,18 @@ static double turn(const struct trial *t, bool ours, uint32_t calls)
 struct verdict {
     bool ours;
     double low, high; /* of ours in the library's time */
+    bool is_last;     /* longer ones are not tried */
 };
 
 static struct verdict try(const struct trial *t)
 {
     struct verdict verdict = {.low = 0, .high = HOPELESS};
     double ratios[PAIRS];
-    double once_s = turn(t, false, 3), own_s = turn(t, true, 3);
+    double once_s = turn(t, false, 3);
+    verdict.is_last = once_s > LONG_S;
+    if (verdict.is_last)
+        return verdict;
+    double own_s = turn(t, true, 3);
     if (once_s < 0 || own_s < 0)
         return verdict;
     double slower_s = turn(t, false, 3) + turn(t, true, 3);
@@ -107,7 +116,7 @@ static struct verdict try(const struct trial *t)
         }
     }
     qsort(ratios, PAIRS, sizeof *ratios, hop_ascending_double);
-    verdict = (struct verdict){ratios[HIGH] < 1, ratios[LOW], ratios[HIGH]};
+    verdict = (struct verdict){ratios[HIGH] < 1, ratios[LOW], ratios[HIGH], false};
     return verdict;
 }
 
@@ -119,7 +128,7 @@ static uint64_t longest(const struct trial *t)
     return of_all ? t->bytes * (unsigned)t->ranks : t->bytes;
 }
 
-static bool is_cut(enum hop_collective_kind kind)
+static bool is_cut(unsigned kind)
 {
     return kind == HOP_COLLECTIVE_ALLTOALL || kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
 }
@@ -133,7 +142,8 @@ static void add_row(const struct trial *t, struct hop_table *table, uint64_t fro
         failure->status = hop_table_add(table, &row, failure->diag);
 }
 
-/* Ours from a size that is to the next one that is, too; what lies between two that are not alike is the library's. */
+/* Ours from a size that is to the next one that is, too; what lies between two that are not alike is the library's. Of
+ * neighbours, which go by one limit, sizes above one that is the library's are the library's, too. */
 static void add_rows(const struct trial *t, const uint64_t *sizes, const struct verdict *verdicts, uint32_t count,
                      struct hop_table *table, struct hop_failure *failure)
 {
@@ -141,6 +151,8 @@ static void add_rows(const struct trial *t, const uint64_t *sizes, const struct 
             failure);
     for (uint32_t i = 0; i < count && t->kind != HOP_COLLECTIVE_BARRIER; i++) {
         char remark[96], size[32];
+        if (!verdicts[i].ours && t->kind == HOP_MPI_TABLE_NEIGHBOURS)
+            break;
         if (!verdicts[i].ours)
             continue;
         (void)snprintf(remark, sizeof remark, "%.2f to %.2f of the library's time at %s", verdicts[i].low,
@@ -157,7 +169,8 @@ static void try_all(struct trial *t, struct hop_table *table, struct hop_failure
     struct verdict verdicts[SIZES];
     uint64_t sizes[SIZES];
     uint32_t count = 0;
-    for (uint64_t size = SIZE_LEAST; size <= SIZE_MOST && count < SIZES; size *= 4) {
+    uint64_t most = t->kind == HOP_MPI_TABLE_NEIGHBOURS ? HOP_MPI_TRAVELS_MOST : SIZE_MOST;
+    for (uint64_t size = SIZE_LEAST; size <= most && count < SIZES; size *= 4) {
         t->bytes = is_cut(t->kind) ? size * (unsigned)t->ranks : t->kind == HOP_COLLECTIVE_BARRIER ? 0 : size;
         if (longest(t) > LONGEST || (t->kind == HOP_COLLECTIVE_BARRIER && count > 0))
             break;
@@ -165,20 +178,22 @@ static void try_all(struct trial *t, struct hop_table *table, struct hop_failure
         memset(t->out, 1, longest(t));
         sizes[count] = t->bytes;
         verdicts[count++] = try(t);
+        if (verdicts[count - 1].is_last)
+            break;
     }
     add_rows(t, sizes, verdicts, count, table, failure);
 }
 
-static void try_kinds(struct trial *t, struct hop_table *table, struct hop_failure *failure)
+static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_table *table,
+                      struct hop_failure *failure)
 {
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
     t->in = calloc(1, LONGEST);
     t->out = calloc(1, LONGEST);
     bool room = mpi->comm_all_agree(t->comm, t->in && t->out);
-    for (int kind = 0; kind < HOP_COLLECTIVE_COUNT && room; kind++) {
-        t->kind = (enum hop_collective_kind)kind;
+    for (t->kind = from; t->kind < end && room; t->kind++) {
         if (t->rank == 0)
-            (void)fprintf(stderr, "libhopcast_mpi.so: measuring %s among %d ranks\n", hop_collective_name(t->kind),
+            (void)fprintf(stderr, "libhopcast_mpi.so: measuring %s among %d ranks\n", hop_mpi_table_name(t->kind),
                           t->ranks);
         try_all(t, table, failure);
     }
@@ -196,11 +211,26 @@ static void try_among(const struct hop_tune_job *tune, int ranks, int place, boo
     uintptr_t comm = mpi->collectives->split(mpi->apart(), in ? 0 : -1, place);
     struct trial t = {.tune = tune, .comm = comm, .ranks = ranks, .rank = place, .by = by};
     if (in) {
-        try_kinds(&t, table, failure);
+        try_kinds(&t, 0, HOP_COLLECTIVE_COUNT, table, failure);
         tune->forget(comm);
         mpi->collectives->free(comm);
     }
     mpi->collectives->wait_asleep(mpi->apart());
+}
+
+/* On a grid of all ranks. */
+static void try_neighbours(const struct hop_tune_job *tune, struct hop_table *table, struct hop_failure *failure)
+{
+    const struct hop_mpi_shim *mpi = tune->job->mpi;
+    uintptr_t comm = mpi->collectives->grid(mpi->apart());
+    struct trial t = {.tune = tune, .comm = comm, .ranks = tune->job->ranks, .rank = tune->job->rank};
+    t.by = HOP_MPI_TABLE_MACHINES;
+    if (mpi->all_agree(comm != mpi->comm_null))
+        try_kinds(&t, HOP_MPI_TABLE_NEIGHBOURS, HOP_MPI_TABLE_NEIGHBOURS + 1, table, failure);
+    if (comm == mpi->comm_null)
+        return;
+    tune->forget(comm);
+    mpi->collectives->free(comm);
 }
 
 enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop_table *table, struct hop_diag *diag)
@@ -220,7 +250,9 @@ enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop
         try_among(tune, ranks, own, in && own < ranks, hop_algorithm_name(HOP_ALGORITHM_DEFAULT), table, &failure);
     }
     int machines = hop_machines_of(tune->machine, mpi->ranks(mpi->apart()));
-    if (machines > 1 && machines < tune->job->ranks)
+    if (machines > 1 && machines < tune->job->ranks) {
         try_among(tune, tune->job->ranks, tune->job->rank, true, HOP_MPI_TABLE_MACHINES, table, &failure);
+        try_neighbours(tune, table, &failure);
+    }
     return failure.status;
 }
