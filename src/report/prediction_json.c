@@ -189,7 +189,7 @@ static void put_faults(struct writer *w)
     double at_s;
     uint32_t i = 0;
     for (; (text = hop_timeline_fault_note(w->timeline, i, &at_s)); i++)
-        hop_json_put(&w->out, "%s\n  {at_s:%g,what:%s}", i ? "" : "\nfaults:[", at_s, text);
+        hop_json_put(&w->out, i ? "\n  {at_s:%g,what:%s}" : "\nfaults:[\n  {at_s:%g,what:%s}", at_s, text);
     hop_json_put(&w->out, i ? "]" : "");
 }
 

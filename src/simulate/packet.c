@@ -103,6 +103,7 @@ static uint32_t make_packet(struct hop_packets *p, struct hop_moving *t)
         .wire = part * p->payload, .step = t->first, .bytes = (uint32_t)bytes, .number = t->number++};
     t->left -= (uint64_t)bytes;
     p->under_way += t->network ? (uint64_t)bytes : 0;
+    t->resent += t->again ? (uint64_t)bytes : 0;
     if (t->gap_ps_per_byte > 0)
         t->not_before = p->clock + (uint64_t)llround(part * p->payload * t->gap_ps_per_byte);
     return packet;
@@ -402,6 +403,8 @@ uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_
     uint64_t shown = p->hops;
     p->ended_count = 0;
     for (;;) {
+        if (p->troubles[p->trouble].time <= p->clock) /* at the very beginning */
+            hop_packets_trouble(p);
         for (uint32_t i = 0; i < p->touched_count; i++) {
             p->wires[p->touched[i]].touched = false;
             serve_link(p, p->touched[i]);

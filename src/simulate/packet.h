@@ -86,7 +86,7 @@ struct hop_moving {
     const struct hop_route *way; /* at the beginning, with its steps */
     uint32_t way_first, way_last;
     const char *why; /* it cannot arrive; NULL: it can */
-    bool network, begun, over;
+    bool network, begun, over, again; /* again: all that it sends was sent before */
 };
 
 /* A transfer goes another way, or none, from a fault on. */

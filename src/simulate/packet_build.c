@@ -637,7 +637,7 @@ void hop_packets_reset(struct hop_packets *p)
         t->delivered = t->number = 0;
         t->cut_owed = 0;
         t->not_before = 0;
-        t->waking = t->begun = t->over = false;
+        t->waking = t->begun = t->over = t->again = false;
         t->lost = t->resent = 0;
         t->first = t->way_first;
         t->last = t->way_last;

@@ -44,8 +44,8 @@ void hop_packets_settle(struct hop_packets *p, struct hop_moving *t)
         return;
     }
     t->left = t->lost;
-    t->resent += t->lost;
     t->lost = 0;
+    t->again = true;
     t->not_before = p->clock + t->answer > t->not_before ? p->clock + t->answer : t->not_before;
     join_ring(p, &p->feeds[p->steps[t->first].feed], t->first);
     if (!t->waking)

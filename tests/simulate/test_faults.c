@@ -101,6 +101,9 @@ static void round_a_dead_link_of_a_ring_it_is_the_other_way(void **state)
             assert_true(delivery(&b, 0).resent_bytes > 0 && delivery(&b, 0).resent_bytes <= 4 * PAYLOAD);
             assert_int_equal(delivery(&b, 2).resent_bytes, 0);
             assert_true(is_told(&b, "router0->router1 is dead") && is_told(&b, "take a way round: 1"));
+            run_with(&b, packet, "link router0--router1 at 0s"); /* from the beginning: nothing was lost */
+            assert_int_equal(delivery(&b, 0).resent_bytes + delivery(&b, 0).lost_bytes, 0);
+            assert_int_equal(hop_timeline_route(b.timeline, 2)->link_count, 2 + nodes - 1);
         }
         tear_down(&b);
     }
