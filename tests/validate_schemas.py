@@ -40,7 +40,7 @@ PREDICTIONS = [
     ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "infiniband"),
     ("node0 -> node2 1MiB; node1 -> node2 1MiB", "star:4", "--model", "loggp"),
     ("gpu0 -> gpu7 1MiB; gpu1 -> gpu5 1MiB", "data/topologies/smi-every-label.txt"),
-    ("node0 -> node1 64KiB; node2 -> node3 64KiB", "torus:2x2", "--fidelity", "packet", "--fault", "link node2--router0.1 at 1us"),
+    ("node0 -> node1 64KiB; node2 -> node3 64KiB", "torus:3x3", "--fidelity", "packet", "--fault", "link router0.0--router1.0 at 1us"),
 ]
 RUNS = [
     ["-e", "a: gpu0 -> gpu1 1MiB; b: gpu1 -> gpu2 5MiB via staged 2MiB after a; w: work gpu1 1us; s: send gpu0 -> gpu2 3; r: receive gpu0 -> gpu2 3"],
