@@ -329,5 +329,6 @@ uint64_t hop_mpi_kept(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *
     if (row->kind == KIND_SCATTER || row->kind == KIND_ALLTOALL)
         return row->kind == KIND_ALLTOALL || is_root(&job) ? sent(&job, ranks->own) : 0;
     bool everybody = row->kind == KIND_ALLGATHER || row->kind == KIND_ALLREDUCE || row->kind == KIND_SCAN;
-    return everybody || (row->kind == KIND_GATHER && is_root(&job)) ? sent(&job, 0) : 0;
+    bool gathers = row->kind == KIND_GATHER && (has(&job, 'u') || has(&job, 'U')); /* a root that sums adds its own */
+    return everybody || (gathers && is_root(&job)) ? sent(&job, 0) : 0;
 }

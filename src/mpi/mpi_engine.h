@@ -12,7 +12,7 @@
 #include "mpi/calls.h"
 #include "mpi/mpi_shim.h"
 
-#define HOP_MPI_ENGINE_VERSION 4 /* of this table */
+#define HOP_MPI_ENGINE_VERSION 5 /* of this table */
 
 /* What rank 0's environment may ask for, in this order. */
 #define HOP_MPI_ASKED_LIST(X)                                                                                          \
@@ -22,6 +22,7 @@
     X(ASKED_RECORD, "HOPCAST_MPI_RECORD")                                                                              \
     X(ASKED_RECORD_COLLECTIVES, "HOPCAST_MPI_RECORD_COLLECTIVES")                                                      \
     X(ASKED_RECORD_LIMIT, "HOPCAST_MPI_RECORD_LIMIT")                                                                  \
+    X(ASKED_RECORD_TIMES, "HOPCAST_MPI_RECORD_TIMES")                                                                  \
     X(ASKED_WAITING, "HOPCAST_MPI_WAITING")
 enum hop_mpi_asked {
 #define HOP_MPI_ASKED(code, name) code,

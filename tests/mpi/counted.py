@@ -132,8 +132,14 @@ def calls():
 
 def chain():
     """Without what was computed, each link takes what LogGP says."""
-    _, folder = counted("chain", HOPCAST_MPI_RECORD="run.hop")
+    _, folder = counted("chain", HOPCAST_MPI_RECORD="run.hop", HOPCAST_MPI_RECORD_TIMES="times.csv")
     recorded(folder, "chain")
+    with open(os.path.join(folder, "times.csv")) as file:
+        rows = [line.rstrip("\n").split(",") for line in file]
+    begins = {(row[0], row[2]): float(row[3]) for row in rows[1:]}
+    check(rows[0] == ["rank", "call", "function", "begin_s", "took_s"] and
+          all(begins["0", "MPI_Send"] < begins[rank, "MPI_Recv"] + float(row[4]) for rank in "123" for row in rows[1:]
+              if row[0] == rank and row[2] == "MPI_Recv"), f"times of calls: {rows}")
     path, ends = os.path.join(folder, "run.hop"), {}
     with open(path) as file:
         text = re.sub(r"(work rank\d+) \S+", r"\1 0s", file.read())

@@ -467,12 +467,12 @@ static void a_reduction_and_a_gather(void **state)
             together(gather ? CALL_MPI_Gather : CALL_MPI_Reduce, WORLD, 4);
             if (r != 1)
                 part(1, 5, 0);
-            else
+            else if (gather)
                 item((struct hop_item){.kind = ITEM_KEPT, .size = 5});
         }
     }
     moves("# 6 messages of 30 bytes");
-    assert_non_null(strstr(written, "r1.0.Reduce: rank1:in -> rank1:out 5B\n"));
+    assert_null(strstr(written, "r1.0.Reduce: rank1:in"));
     assert_non_null(strstr(written, "reduce sum u8 rank1 rank1 -> rank1 5B"));
     assert_non_null(strstr(written, "r1.1.Gather: rank1:in -> rank1:out 5B"));
     assert_int_equal(made.record.collectives, 2);

@@ -156,5 +156,7 @@ static inline bool hop_record_paused(const struct hop_mpi_record *record, uint32
 bool hop_record_waiting(const struct hop_mpi_record *record, struct hop_buffer *json, struct hop_buffer *text);
 /* In the form that the name's end says. */
 enum hop_status hop_record_write(const struct hop_mpi_record *record, const char *path, struct hop_diag *diag);
+/* When each call began and what it took, as CSV; the operations of rank 3's call 17 are r3.17. in the schedule. */
+enum hop_status hop_record_write_times(const struct hop_mpi_record *record, const char *path, struct hop_diag *diag);
 
 #endif

@@ -250,7 +250,7 @@ static const char *name_file(void)
 static void use(struct hop_mpi_record *record)
 {
     struct hop_diag diag = {.what = "out of memory"};
-    const char *path = name_file();
+    const char *path = name_file(), *times = own.job->mpi->is_spawned() ? "" : own.job->asked[ASKED_RECORD_TIMES];
     memcpy(record->algorithms, own.options.algorithm, sizeof record->algorithms);
     set_times(record);
     say_full(record);
@@ -260,6 +260,8 @@ static void use(struct hop_mpi_record *record)
         status = hop_record_write(record, path, &diag);
     if (status != HOP_OK)
         (void)fprintf(stderr, "libhopcast_mpi.so: no schedule %s: %s\n", path, diag.what);
+    else if (times[0] && hop_record_write_times(record, times, &diag) != HOP_OK)
+        (void)fprintf(stderr, "libhopcast_mpi.so: no times %s: %s\n", times, diag.what);
 }
 
 void hop_record_end(void)

@@ -367,3 +367,25 @@ enum hop_status hop_record_write(const struct hop_mpi_record *record, const char
     hop_arena_finish(&e.arena);
     return status;
 }
+
+enum hop_status hop_record_write_times(const struct hop_mpi_record *record, const char *path, struct hop_diag *diag)
+{
+    struct hop_buffer text = {0};
+    hop_buffer_puts(&text, "rank,call,function,begin_s,took_s\n");
+    for (uint32_t r = 0; r < record->ranks; r++) {
+        uint32_t number = 0;
+        for (uint32_t i = record->first[r]; i < record->first[r] + record->rank[r].count; i++) {
+            const struct hop_item *item = &record->items[i];
+            if (item->kind == ITEM_CALL)
+                hop_buffer_printf(&text, "%" PRIu32 ",%" PRIu32 ",%s,%.9f,%.9f\n", r, number++,
+                                  hop_calls_name(item->call), (double)item->where / 1e9,
+                                  (double)(item->size - item->where) / 1e9);
+        }
+    }
+    char *whole = hop_buffer_take(&text);
+    if (!whole)
+        return hop_fail_memory(diag);
+    bool fine = hop_replace_file(path, whole);
+    free(whole);
+    return fine ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "%s", strerror(errno));
+}
