@@ -356,6 +356,18 @@ enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
     return status;
 }
 
+bool hop_team_part(struct hop_team *team)
+{
+    if (!team->parting)
+        (void)atomic_fetch_add(&team->board->parted, 1);
+    team->parting = true;
+    if (!team->finished && atomic_load(&team->board->parted) == team->local_size) {
+        atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_FINISHED);
+        team->finished = true;
+    }
+    return team->finished;
+}
+
 void hop_team_begin_again(struct hop_team *team)
 {
     hop_regions_finish(team);

@@ -41,7 +41,7 @@ struct hop_board {
     long launcher_pid;
     bool threads;     /* its ranks are threads of one process */
     atomic_int ended; /* 1 + the exit status with which a rank ended them all; 0: none did */
-    atomic_uint joined;
+    atomic_uint joined, parted;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
     int lost;
     struct hop_diag loss;
@@ -72,6 +72,7 @@ struct hop_team {
     uint64_t channel;        /* the number of this team, in its letters */
     double timeout_s;
     const volatile sig_atomic_t *stop;
+    bool parting; /* hop_team_part was called */
     bool gently;
     void (*idle)(void *context); /* of its options */
     void *idle_context;
@@ -186,6 +187,9 @@ enum hop_status hop_regions_borrow(struct hop_team *team, const struct hop_team 
 /* The region that has all of these bytes, plus one; 0: none has. */
 uint32_t hop_region_of(const struct hop_team *team, const char *address, uint64_t bytes);
 void hop_regions_finish(struct hop_team *team);
+/* hop_team_finish without waiting, of a team of one machine: this rank does nothing more with it. Whether all have said
+ * so: until then the team has to stay, and this is asked again. */
+bool hop_team_part(struct hop_team *team);
 /* After hop_team_finish: this rank is there again, without memory that the others reach. */
 void hop_team_begin_again(struct hop_team *team);
 

@@ -611,6 +611,24 @@ static void odd(void)
     MPI_Comm_free(&made);
 }
 
+/* A rank frees a communicator before what it does for the others, as MPIs let it. */
+static void part_early(void)
+{
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm made;
+        int one = 1, sum = 0;
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+        for (int k = 0; k < 3; k++)
+            MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made);
+        check(sum == world_ranks, "a sum before it is freed", i, sum);
+        if (world_rank == 1)
+            MPI_Recv(&one, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&made);
+        if (world_rank == 0)
+            MPI_Send(&one, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+    }
+}
+
 /* ---- ends ---- */
 
 static void die(void)
@@ -674,6 +692,7 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "order") == 0) {
         order();
         odd();
+        part_early();
     } else if (strcmp(mode, "die") == 0) {
         die();
     }

@@ -13,7 +13,8 @@ static struct {
     pthread_mutex_t lock;
     struct hop_comm_state *first;
     struct hop_comm_state *last;   /* asked for */
-    struct hop_comm_state *unused; /* whose communicators are gone */
+    struct hop_comm_state *parting; /* whose communicators are gone here: other ranks may be in the last collective */
+    struct hop_comm_state *unused;  /* gone everywhere */
     bool ended;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -229,6 +230,33 @@ static void destroy(struct hop_comm_state *state)
     (void)pthread_mutex_unlock(&all.lock);
 }
 
+/* Those from which all ranks have parted. */
+static struct hop_comm_state *take_parted(void)
+{
+    struct hop_comm_state *gone = NULL;
+    (void)pthread_mutex_lock(&all.lock);
+    for (struct hop_comm_state **at = &all.parting, *state; (state = *at);) {
+        if (state->team && !hop_team_part(state->team)) {
+            at = &state->next;
+            continue;
+        }
+        *at = state->next;
+        state->next = gone;
+        gone = state;
+    }
+    (void)pthread_mutex_unlock(&all.lock);
+    return gone;
+}
+
+static void destroy_parted(void)
+{
+    for (struct hop_comm_state *state = take_parted(), *next; state; state = next) {
+        next = state->next;
+        destroy(state);
+    }
+}
+
+/* It waits for nobody, since an MPI does not either: ranks free when they like. */
 void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
 {
     struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
@@ -238,14 +266,14 @@ void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
     __atomic_store_n(&state->comm, 0, __ATOMIC_RELEASE);
     ranks->own_state = NULL;
     free_levels(rules, state);
-    if (state->team)
-        (void)hop_team_finish(state->team, NULL); /* others may still be in the last collective */
     (void)pthread_mutex_lock(&all.lock);
     *state->at = state->next;
     if (state->next)
         state->next->at = state->at;
+    state->next = all.parting;
+    all.parting = state;
     (void)pthread_mutex_unlock(&all.lock);
-    destroy(state);
+    destroy_parted();
 }
 
 /* Other ranks may be in its last collective: it stays until the end. */
@@ -262,6 +290,12 @@ void hop_comm_end(const struct hop_comm_rules *rules)
         struct hop_comm_state *state = all.first;
         all.first = state->next;
         hop_two_levels_free(&state->levels, rules->job->mpi);
+        destroy(state);
+    }
+    destroy_parted();
+    while (all.parting) { /* which some rank never freed */
+        struct hop_comm_state *state = all.parting;
+        all.parting = state->next;
         destroy(state);
     }
     while (all.unused) {
