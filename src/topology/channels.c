@@ -22,9 +22,11 @@
  *             HiPC 1997).
  *
  * With dead links: the graph has the routes of all pairs that pass none of them. A way round for another pair is added to it
- * where that closes no circle, and stays. A way round may come back to a dimension that it has left, and what waits at the
- * end of a ring's part then waits for what is at its beginning; so under bubble, circles of ways round count unless they lie
- * within one ring.
+ * where that closes no circle, and stays.
+ *
+ * Ways round, and tables that somebody wrote, may come back to a dimension that they have left. Under bubble, what enters a
+ * part of a ring then waits for what waits at the part's end, so that edges within rings count in circles that are not
+ * within one ring. In the order of dimensions there are none.
  */
 #include "topology/channels.h"
 
@@ -224,6 +226,54 @@ static uint32_t find_circle(struct search *s, uint32_t *depth)
     return 0;
 }
 
+/* The fewest edges from one buffer to another; returns how many buffers that are, the last of the stack, 0: there is no way. */
+static uint32_t find_way(struct search *s, uint32_t from, uint32_t to, uint32_t *depth)
+{
+    uint32_t head = 0, tail = 0, length = 1, edge, next;
+    memset(s->met, 0, s->buffers * sizeof *s->met); /* 1 + the one before */
+    s->met[from] = 1 + from;
+    s->stack[tail++] = from;
+    while (head < tail && s->met[to] == 0) {
+        uint32_t at = s->stack[head++];
+        for (edge = 0; (next = next_buffer(s, at, &edge)) != HOP_NONE;) {
+            if (s->met[next] == 0)
+                s->stack[tail++] = next;
+            s->met[next] = s->met[next] ? s->met[next] : 1 + at;
+        }
+    }
+    if (s->met[to] == 0)
+        return 0;
+    for (uint32_t at = to; at != from; at = s->met[at] - 1)
+        length++;
+    *depth = tail + length;
+    for (uint32_t at = to, place = *depth; place-- > tail; at = s->met[at] - 1)
+        s->stack[place] = at;
+    return length;
+}
+
+/* Under bubble, what waits at the end of a ring's part waits for what is at its beginning, if a circle is not within one ring.
+ * Such a circle goes from some ring to one of a lower dimension. */
+static uint32_t find_wide_circle(struct search *s, uint32_t *depth)
+{
+    uint32_t length = 0, next, edge;
+    s->within = true;
+    for (uint32_t at = 0; at < s->buffers && length == 0; at++) {
+        unsigned ring = hop_ring_of(s->topology, at / HOP_CHANNELS);
+        for (edge = 0; ring > 0 && length == 0 && (next = next_buffer(s, at, &edge)) != HOP_NONE;) {
+            if (hop_ring_of(s->topology, next / HOP_CHANNELS) < ring)
+                length = find_way(s, next, at, depth);
+        }
+    }
+    s->within = false;
+    return length;
+}
+
+static uint32_t find_any_circle(struct search *s, uint32_t *depth)
+{
+    uint32_t length = find_circle(s, depth);
+    return length == 0 && s->protection == HOP_RING_BUBBLE ? find_wide_circle(s, depth) : length;
+}
+
 enum hop_status hop_topology_find_circle(const struct hop_topology *topology, enum hop_ring_protection protection,
                                          struct hop_link_channel **circle, uint32_t *count, struct hop_diag *diag)
 {
@@ -236,7 +286,7 @@ enum hop_status hop_topology_find_circle(const struct hop_topology *topology, en
     bool fine = prepare(&s);
     if (fine) {
         walk_all(&s);
-        length = find_circle(&s, &depth);
+        length = find_any_circle(&s, &depth);
         found = calloc((size_t)length + 1, sizeof *found);
         fine = found != NULL;
     }
@@ -286,7 +336,7 @@ enum hop_status hop_detours_create(const struct hop_topology *topology, enum hop
     memcpy(d->dead, dead, directed * sizeof *dead);
     d->search.dead = d->dead;
     walk_all(&d->search);
-    d->blocked = find_circle(&d->search, &depth) > 0;
+    d->blocked = find_any_circle(&d->search, &depth) > 0;
     d->search.within = true;
     *detours = d;
     return HOP_OK;

@@ -301,6 +301,20 @@ struct look {
     bool *seen;
 };
 
+static struct look make_look(const struct hop_topology *topology, enum hop_ring_protection rings)
+{
+    struct look l = {topology, rings, 4 * hop_topology_link_count(topology), NULL, NULL};
+    l.edge = calloc((size_t)l.buffers * l.buffers, 1);
+    l.seen = calloc(l.buffers, 1);
+    return l;
+}
+
+static void end_look(struct look *l)
+{
+    free(l->edge);
+    free(l->seen);
+}
+
 static unsigned ring_of(const struct look *l, uint32_t buffer)
 {
     return hop_topology_link(l->topology, buffer / 4)->dimension;
@@ -361,14 +375,12 @@ static bool passes(const struct hop_route *route, const struct hop_fault *dead)
 
 static void check_ways(const struct bench *b, const struct drawn *d)
 {
-    struct look l = {b->topology, d->packet.rings, 4 * hop_topology_link_count(b->topology), NULL, NULL};
+    struct look l = make_look(b->topology, d->packet.rings);
     struct hop_router *router = hop_router_create(b->topology);
     const struct hop_fault *dead = d->faults;
     uint32_t route, ways = 0;
     while (dead->kind != HOP_FAULT_LINK)
         dead++;
-    l.edge = calloc((size_t)l.buffers * l.buffers, 1);
-    l.seen = calloc(l.buffers, 1);
     for (uint32_t from = 0; from < hop_topology_node_count(b->topology); from++) {
         for (uint32_t to = 0; to < hop_topology_node_count(b->topology); to++) {
             if (from == to || hop_topology_node(b->topology, from)->kind != HOP_NODE_NIC ||
@@ -396,8 +408,7 @@ static void check_ways(const struct bench *b, const struct drawn *d)
     if (ways > 0)
         assert_false(has_circle(&l));
     hop_router_destroy(router);
-    free(l.edge);
-    free(l.seen);
+    end_look(&l);
 }
 
 static void check_bytes(const struct bench *b, const struct drawn *d)
@@ -472,6 +483,70 @@ static void faults_that_come_too_late_change_nothing(void **state)
     }
 }
 
+/* A torus whose tables correct y before x on the way to some of the hosts. */
+static struct hop_topology *make_mixed(uint32_t x, uint32_t y, uint64_t y_first)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "torus:%ux%u", x, y);
+    struct hop_topology *torus = load_topology(name), *mixed = hop_topology_create("mixed");
+    uint32_t hosts = x * y;
+    for (uint32_t n = 0; n < 2 * hosts; n++)
+        CHECK(hop_topology_add_node(mixed, hop_topology_node(torus, n), NULL, D));
+    for (uint32_t l = 0; l < hop_topology_link_count(torus); l++)
+        CHECK(hop_topology_add_link(mixed, hop_topology_link(torus, l), NULL, D));
+    for (uint32_t at = 0; at < hosts; at++) {
+        for (uint32_t to = 0; to < hosts; to++) {
+            uint32_t ahead[] = {(to % x + x - at % x) % x, (to / x + y - at / x) % y}, extent[] = {x, y}, next = to;
+            uint32_t d = ahead[y_first >> to & 1] ? y_first >> to & 1 : !(y_first >> to & 1);
+            uint32_t by = ahead[d] == 0 ? 0 : 2 * ahead[d] <= extent[d] ? 1 : extent[d] - 1;
+            uint32_t there[] = {(at % x + (d == 0 ? by : 0)) % x, (at / x + (d == 1 ? by : 0)) % y};
+            next = at == to ? to : hosts + there[0] + x * there[1];
+            for (uint32_t l = 0; l < hop_topology_link_count(torus); l++) {
+                const uint32_t *ends = hop_topology_link(torus, l)->ends;
+                if ((ends[0] == hosts + at && ends[1] == next) || (ends[1] == hosts + at && ends[0] == next))
+                    CHECK(hop_topology_add_route(mixed, hosts + at, to, l, D));
+            }
+        }
+    }
+    CHECK(hop_topology_finish(mixed, D));
+    hop_topology_destroy(torus);
+    return mixed;
+}
+
+static void the_checker_finds_circles_of_mixed_orders_as_an_independent_search_does(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    uint32_t circles[HOP_RING_NONE + 1] = {0}, cases = soaked(400, REPEATED(40, 12));
+    for (uint32_t i = 0; i < cases; i++) {
+        uint32_t x = 3 + hop_draw_below(&random, 3), y = 3 + hop_draw_below(&random, 2), count, route;
+        uint64_t y_first = hop_draw(&random) & hop_draw(&random) & hop_draw(&random);
+        struct hop_topology *mixed = make_mixed(x, y, y_first);
+        struct hop_router *router = hop_router_create(mixed);
+        for (enum hop_ring_protection rings = HOP_RING_DATELINE; rings <= HOP_RING_NONE; rings++) {
+            struct look l = make_look(mixed, rings);
+            struct hop_link_channel *circle;
+            for (uint32_t pair = 0; pair < x * y * x * y; pair++) {
+                if (pair % (x * y) == pair / (x * y))
+                    continue;
+                CHECK(hop_router_find(router, pair % (x * y), pair / (x * y), &route, D));
+                add_route(&l, hop_router_route(router, route));
+            }
+            CHECK(hop_topology_find_circle(mixed, rings, &circle, &count, D));
+            assert_int_equal(count > 0, has_circle(&l));
+            for (uint32_t c = 0; c < count; c++) /* each waits for the next */
+                assert_true(l.edge[(2 * circle[c].link + circle[c].channel) * l.buffers +
+                                   2 * circle[(c + 1) % count].link + circle[(c + 1) % count].channel]);
+            circles[rings] += count > 0;
+            free(circle);
+            end_look(&l);
+        }
+        hop_router_destroy(router);
+        hop_topology_destroy(mixed);
+    }
+    assert_true(circles[HOP_RING_BUBBLE] > 0 && circles[HOP_RING_BUBBLE] < cases);
+}
+
 /* ---- text ---- */
 
 static void faults_are_read_and_mistakes_are_named(void **state)
@@ -543,6 +618,7 @@ TEST_GROUP(faults)
         cmocka_unit_test(what_a_reset_router_or_card_held_is_sent_again),
         cmocka_unit_test(of_random_faults_in_random_tori_every_byte_is_told),
         cmocka_unit_test(faults_that_come_too_late_change_nothing),
+        cmocka_unit_test(the_checker_finds_circles_of_mixed_orders_as_an_independent_search_does),
         cmocka_unit_test(faults_are_read_and_mistakes_are_named),
         cmocka_unit_test(faults_that_cannot_be_are_refused),
     };
