@@ -99,12 +99,9 @@ static enum hop_type whole_in_fortran(MPI_Datatype type)
     return is && PMPI_Type_size(type, &size) == MPI_SUCCESS ? whole((size_t)size, true) : HOP_TYPE_COUNT;
 }
 
-/* MPI_BYTE and complex numbers are left out: of both, only some operations are those of their parts. */
-static bool element_of(uintptr_t word, enum hop_type *element)
+/* Numbers, of which all operations are a schedule's, or those of bits are. */
+static bool number_of(MPI_Datatype type, enum hop_type *element)
 {
-    MPI_Datatype type = (MPI_Datatype)word;
-    if (type == MPI_DATATYPE_NULL)
-        return false;
     if (type == MPI_DOUBLE)
         *element = HOP_TYPE_F64;
     else if (type == MPI_FLOAT)
@@ -158,6 +155,49 @@ static bool reduction_of(uintptr_t word, enum hop_reduce *reduce)
               : op == MPI_BXOR ? HOP_REDUCE_XOR
                                : HOP_REDUCE_COUNT;
     return *reduce != HOP_REDUCE_COUNT;
+}
+
+/* C's integers and what is true or false. */
+static bool truth_of(MPI_Datatype type, enum hop_type *element)
+{
+    int size = 0;
+    bool logical = type == MPI_C_BOOL || type == MPI_LOGICAL;
+    *element = type == MPI_AINT || type == MPI_OFFSET || type == MPI_COUNT ? HOP_TYPE_COUNT : whole_in_c(type);
+    if (logical && PMPI_Type_size(type, &size) == MPI_SUCCESS)
+        *element = whole((size_t)size, false);
+    return *element != HOP_TYPE_COUNT;
+}
+
+/* Whose sum is that of their parts. */
+static bool is_complex(MPI_Datatype type, enum hop_type *element)
+{
+    int size = 0;
+    bool is = type == MPI_C_FLOAT_COMPLEX || type == MPI_C_DOUBLE_COMPLEX || type == MPI_COMPLEX ||
+              type == MPI_DOUBLE_COMPLEX || type == MPI_COMPLEX8 || type == MPI_COMPLEX16 ||
+              type == MPI_CXX_FLOAT_COMPLEX || type == MPI_CXX_DOUBLE_COMPLEX;
+    if (!is || PMPI_Type_size(type, &size) != MPI_SUCCESS || (size != 8 && size != 16))
+        return false;
+    *element = size == 8 ? HOP_TYPE_F32 : HOP_TYPE_F64;
+    return true;
+}
+
+static bool elements_of(uintptr_t word, uintptr_t op_word, enum hop_type *element, enum hop_reduce *reduce, bool *truth)
+{
+    MPI_Datatype type = (MPI_Datatype)word;
+    MPI_Op op = (MPI_Op)op_word;
+    *truth = op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR;
+    if (type == MPI_DATATYPE_NULL)
+        return false;
+    if (*truth) {
+        *reduce = op == MPI_LAND ? HOP_REDUCE_AND : op == MPI_LOR ? HOP_REDUCE_OR : HOP_REDUCE_XOR;
+        return truth_of(type, element);
+    }
+    if (!reduction_of(op_word, reduce))
+        return false;
+    *element = HOP_TYPE_U8;
+    if (type == MPI_BYTE)
+        return *reduce == HOP_REDUCE_AND || *reduce == HOP_REDUCE_OR || *reduce == HOP_REDUCE_XOR;
+    return is_complex(type, element) ? *reduce == HOP_REDUCE_SUM : number_of(type, element);
 }
 
 /* ---- packing ---- */
@@ -348,9 +388,9 @@ const struct hop_mpi_shim_collectives hop_mpi_shim_collectives = {
     .sum = (uintptr_t)MPI_SUM,
     .size = size_of,
     .extent = extent_of,
-    .element = element_of,
     .rounded = is_rounded,
     .reduction = reduction_of,
+    .elements = elements_of,
     .pack = pack,
     .unpack = unpack,
     .packs_bytes = packs_bytes,

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 1 << 17 };
+enum { MOST = 1 << 17, OPS = 10 };
 
 static int world_rank, world_ranks, failures;
 static bool full, few;
@@ -35,12 +35,18 @@ struct element {
     const char *name;
     MPI_Datatype type;
     int size;
-    char kind; /* i: signed, u, f */
+    char
+        kind; /* i: signed, u, f, b: bits alone, t: true or false, c: complex, whose parts are the number and its opposite */
 };
 
 static long get(const struct element *e, const char *at)
 {
     long value = 0;
+    if (e->kind == 'c') {
+        struct element part = {"part", MPI_DATATYPE_NULL, e->size / 2, 'f'};
+        value = get(&part, at);
+        return get(&part, at + part.size) == -value ? value : -1;
+    }
     if (e->kind == 'f') {
         double d;
         float f;
@@ -58,6 +64,12 @@ static void put(const struct element *e, char *at, long value)
 {
     double d = (double)value;
     float f = (float)value;
+    if (e->kind == 'c') {
+        struct element part = {"part", MPI_DATATYPE_NULL, e->size / 2, 'f'};
+        put(&part, at, value);
+        put(&part, at + part.size, -value);
+        return;
+    }
     if (e->kind == 'f')
         memcpy(at, e->size == 8 ? (void *)&d : (void *)&f, (size_t)e->size);
     else
@@ -79,16 +91,29 @@ static long combine(MPI_Op op, long a, long b)
            : op == MPI_BOR  ? (a | b)
            : op == MPI_BXOR ? (a ^ b)
            : op == MPI_LAND ? (a && b)
+           : op == MPI_LOR  ? (a || b)
+           : op == MPI_LXOR ? (!a != !b)
                             : 0;
+}
+
+static bool is_logical(MPI_Op op)
+{
+    return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR;
+}
+
+/* Of truth values some are false. */
+static long given(MPI_Op op, int rank, long i)
+{
+    return is_logical(op) ? input(rank, i) % 3 : input(rank, i);
 }
 
 /* What the reduction of all inputs is at a place, cut to the type. */
 static long reduced(const struct element *e, MPI_Op op, int ranks, long i)
 {
-    char cut[8] = {0};
-    long all = input(0, i);
+    char cut[16] = {0};
+    long all = given(op, 0, i);
     for (int r = 1; r < ranks; r++)
-        all = combine(op, all, input(r, i));
+        all = combine(op, all, given(op, r, i));
     put(e, cut, all);
     return get(e, cut);
 }
@@ -117,7 +142,8 @@ static void reductions(MPI_Comm comm, const struct element *e, MPI_Op op, int co
     bool in_place = way % 2 == 1;
     int each = count / ranks, root = in_place ? 0 : way / 2 % ranks; /* else MPICH 4.0.2 crashes */
     void *from = in_place ? MPI_IN_PLACE : in;
-    fill(e, in, rank, 0, count);
+    for (long i = 0; i < count; i++)
+        put(e, in + i * e->size, given(op, rank, i));
     memcpy(out, in, (size_t)count * (size_t)e->size);
     MPI_Allreduce(from, out, count, e->type, op, comm);
     see_reduced(e, op, ranks, 0, count, "allreduce");
@@ -294,14 +320,20 @@ static void on(MPI_Comm comm)
         {"unsigned char", MPI_UNSIGNED_CHAR, 1, 'u'},
         {"int64_t", MPI_INT64_T, 8, 'i'},
         {"uint32_t", MPI_UINT32_T, 4, 'u'},
+        {"byte", MPI_BYTE, 1, 'b'},
+        {"logical", MPI_LOGICAL, 4, 't'},
+        {"double complex", MPI_C_DOUBLE_COMPLEX, 16, 'c'},
+        {"float complex", MPI_C_FLOAT_COMPLEX, 8, 'c'},
     };
-    const MPI_Op ops[] = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_PROD, MPI_LAND};
+    const MPI_Op ops[] = {MPI_SUM, MPI_MAX,  MPI_MIN,  MPI_PROD, MPI_LAND,
+                          MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR,  MPI_BXOR};
     int types = (int)(sizeof kinds / sizeof *kinds), sizes = (int)(sizeof counts / sizeof *counts), turn = 0;
     for (int c = 0; c < sizes; c += few ? 4 : 1) {
         for (int t = 0; t < types; t++) {
-            for (int o = 0; o < 8; o++) {
-                bool bits = o >= 3 && o != 6;
-                if ((bits && kinds[t].kind == 'f') || (!full && (t * 8 + o + c) % 13 != 0))
+            for (int o = 0; o < OPS; o++) {
+                int first = kinds[t].kind == 'b' ? 7 : kinds[t].kind == 't' ? 4 : 0;
+                int end = kinds[t].kind == 'c' ? 1 : kinds[t].kind == 'f' ? 4 : kinds[t].kind == 't' ? 7 : OPS;
+                if (o < first || o >= end || (!full && (t * OPS + o + c) % 17 != 0))
                     continue;
                 reductions(comm, &kinds[t], ops[o], counts[c], turn++);
             }

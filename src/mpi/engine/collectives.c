@@ -113,7 +113,8 @@ static enum hop_mpi_whose try_instead(struct hop_comm_state *state, enum hop_mpi
         in_order(state, &wanted, scheduled, error);
         return HOP_MPI_OURS;
     }
-    if (!scheduled || state->never || !hop_runs_parts(state, &wanted))
+    if (!scheduled || state->never ||
+        (wanted.parts && !(hop_mpi_call_adds(here.job->mpi, &wanted) && hop_runs_parts(state, &wanted))))
         return HOP_MPI_LIBRARYS;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
     if (!by) /* which the table says */

@@ -101,6 +101,28 @@ static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes
     return a && b && a < b + b_bytes && b < a + a_bytes;
 }
 
+/* What is put in where it is not 0 counts as 1. */
+static void make_truth(char *to, const char *from, size_t bytes, enum hop_type type)
+{
+#define TRUTH(width)                                                                                                   \
+    for (size_t i = 0; i < bytes / (width / 8); i++)                                                                   \
+    ((uint##width##_t *)(void *)to)[i] = ((const uint##width##_t *)(const void *)from)[i] != 0
+    switch (hop_type_bytes(type)) {
+    case 1:
+        TRUTH(8);
+        break;
+    case 2:
+        TRUTH(16);
+        break;
+    case 4:
+        TRUTH(32);
+        break;
+    default:
+        TRUTH(64);
+    }
+#undef TRUTH
+}
+
 const void *hop_items_in(const struct hop_mpi_job *job, struct hop_comm_state *state,
                          const struct hop_mpi_wanted *wanted, int *error)
 {
@@ -111,11 +133,14 @@ const void *hop_items_in(const struct hop_mpi_job *job, struct hop_comm_state *s
     if (wanted->out.blocks > 0 && !wanted->discards)
         out = look_at(job, &wanted->out);
     bool shared = out.mpi && address && overlap(address, in.total, in_place(&out), out.total);
-    if (address && !shared)
+    if (address && !shared && !wanted->truth)
         return address;
-    address = room(job, state, 0, in.total);
-    move(job, &in, address, wanted->comm, true, error);
-    return address;
+    char *own = room(job, state, 0, in.total);
+    if (!address || !wanted->truth)
+        move(job, &in, own, wanted->comm, true, error);
+    if (wanted->truth)
+        make_truth(own, address ? address : own, in.total, wanted->shape.type);
+    return own;
 }
 
 void *hop_items_out(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,

@@ -333,6 +333,6 @@ bool hop_mpi_call_adds(const struct hop_mpi_shim *mpi, struct hop_mpi_wanted *wa
 {
     struct hop_plan_shape *shape = &wanted->shape;
     return !wanted->op ||
-           (mpi->collectives->element(wanted->type, &shape->type) &&
-            mpi->collectives->reduction(wanted->op, &shape->reduce) && hop_reduce_suits(shape->reduce, shape->type));
+           (mpi->collectives->elements(wanted->type, wanted->op, &shape->type, &shape->reduce, &wanted->truth) &&
+            hop_reduce_suits(shape->reduce, shape->type));
 }

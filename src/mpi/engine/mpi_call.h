@@ -28,6 +28,7 @@ struct hop_mpi_wanted {
     struct hop_mpi_items in, out; /* address NULL and no blocks: there is none here */
     bool discards;                /* what comes out is where it belongs already */
     uintptr_t comm, type, op;     /* type, op: of a reduction */
+    bool truth;                   /* its items count as 0 or 1 */
     uint64_t items;               /* of a reduction: of the whole vector */
     /* Of parts that are not equally long, of each rank its items of so many bytes; NULL: they are. */
     const void *parts;

@@ -50,7 +50,7 @@ static uint64_t longest_part(const struct hop_comm_state *state, const struct ho
     return longest;
 }
 
-/* A reduce_scatter whose first parts have one item more than others is as schedules have it. */
+/* A reduce_scatter whose first parts have one element more than others is as schedules have it. */
 bool hop_runs_parts(const struct hop_comm_state *state, const struct hop_mpi_wanted *wanted)
 {
     uint64_t ranks = (uint64_t)state->ranks->size, sum;
@@ -58,8 +58,9 @@ bool hop_runs_parts(const struct hop_comm_state *state, const struct hop_mpi_wan
         return true;
     if (wanted->shape.kind == HOP_COLLECTIVE_ALLGATHER)
         return longest_part(state, wanted, &sum) * ranks <= sum + sum / 4;
+    uint64_t width = hop_type_bytes(wanted->shape.type), elements = wanted->shape.bytes / width;
     for (uint64_t r = 0; r < ranks; r++) {
-        if (hop_mpi_part(wanted, (int)r) != (wanted->items / ranks + (r < wanted->items % ranks)) * wanted->width)
+        if (hop_mpi_part(wanted, (int)r) != (elements / ranks + (r < elements % ranks)) * width)
             return false;
     }
     return true;

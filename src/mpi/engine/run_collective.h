@@ -10,7 +10,7 @@
 bool hop_run_collective(const struct hop_mpi_job *job, struct hop_comm_state *state,
                         const struct hop_mpi_wanted *wanted, const char *algorithm, int *error);
 
-/* Whether a schedule can be of parts that are not equally long. */
+/* Whether a schedule can be of parts that are not equally long; of a reduction its elements are known. */
 bool hop_runs_parts(const struct hop_comm_state *state, const struct hop_mpi_wanted *wanted);
 
 /* On a communicator over several machines whose levels are set up: which can be, and an MPI error of it. */
