@@ -365,36 +365,38 @@ static bool has_circle(struct look *l)
     return false;
 }
 
-static bool passes(const struct hop_route *route, const struct hop_fault *dead)
+/* Whether a route passes a link that one of the faults kills. */
+static bool passes(const struct hop_route *route, const struct hop_packet_options *packet)
 {
     bool found = false;
-    for (uint32_t i = 0; i < route->link_count; i++)
-        found = found || route->links[i] == dead->link || (dead->both && route->links[i] == (dead->link ^ 1));
+    for (uint32_t f = 0; f < packet->fault_count; f++) {
+        const struct hop_fault *dead = &packet->faults[f];
+        for (uint32_t i = 0; i < route->link_count && dead->kind == HOP_FAULT_LINK; i++)
+            found = found || route->links[i] == dead->link || (dead->both && route->links[i] == (dead->link ^ 1));
+    }
     return found;
 }
 
-static void check_ways(const struct bench *b, const struct drawn *d)
+/* Returns how many ways round there are; links die at one time. */
+static uint32_t check_ways(const struct bench *b, const struct hop_packet_options *packet)
 {
-    struct look l = make_look(b->topology, d->packet.rings);
+    struct look l = make_look(b->topology, packet->rings);
     struct hop_router *router = hop_router_create(b->topology);
-    const struct hop_fault *dead = d->faults;
     uint32_t route, ways = 0;
-    while (dead->kind != HOP_FAULT_LINK)
-        dead++;
     for (uint32_t from = 0; from < hop_topology_node_count(b->topology); from++) {
         for (uint32_t to = 0; to < hop_topology_node_count(b->topology); to++) {
             if (from == to || hop_topology_node(b->topology, from)->kind != HOP_NODE_NIC ||
                 hop_topology_node(b->topology, to)->kind != HOP_NODE_NIC)
                 continue;
             CHECK(hop_router_find(router, from, to, &route, D));
-            if (!passes(hop_router_route(router, route), dead))
+            if (!passes(hop_router_route(router, route), packet))
                 add_route(&l, hop_router_route(router, route));
         }
     }
     for (uint32_t op = 0; op < hop_schedule_count(b->schedule); op++) {
         const struct hop_route *way = hop_timeline_route(b->timeline, op);
         CHECK(hop_router_find(router, way->from, way->to, &route, D));
-        if (!passes(hop_router_route(router, route), dead) || passes(way, dead))
+        if (!passes(hop_router_route(router, route), packet) || passes(way, packet))
             continue;
         ways++;
         add_route(&l, way);
@@ -409,6 +411,7 @@ static void check_ways(const struct bench *b, const struct drawn *d)
         assert_false(has_circle(&l));
     hop_router_destroy(router);
     end_look(&l);
+    return ways;
 }
 
 static void check_bytes(const struct bench *b, const struct drawn *d)
@@ -446,7 +449,7 @@ static void of_random_faults_in_random_tori_every_byte_is_told(void **state)
         double makespan_s = b.makespan_s;
         char *text = hop_timeline_to_json(b.timeline, NULL, false);
         if (d.dead == 1 && seed % 4 == 0)
-            check_ways(&b, &d);
+            (void)check_ways(&b, &d.packet);
         CHECK(hop_simulation_run(b.simulation, &b.makespan_s, D));
         assert_true(b.makespan_s == makespan_s);
         char *again = hop_timeline_to_json(b.timeline, NULL, false);
@@ -458,6 +461,53 @@ static void of_random_faults_in_random_tori_every_byte_is_told(void **state)
         tear_down(&b);
     }
     assert_true(lost > cases / 20 && resent > cases / 50);
+}
+
+/* All pairs, links dead from the beginning, in tori of extents of 2 and where rings are parted: ways leave their dimension. */
+static void ways_round_close_no_circle_together_and_some_are_refused(void **state)
+{
+    (void)state;
+    static const uint32_t shapes[][2] = {{4, 2}, {5, 2}, {4, 4}, {6, 2}, {5, 3}};
+    uint32_t ways[2] = {0}, refused[2] = {0}, cases = soaked(300, REPEATED(30, 10));
+    static char text[16 * 15 * 40];
+    for (uint32_t i = 0; i < cases; i++) {
+        const uint32_t *shape = shapes[i % (sizeof shapes / sizeof *shapes)];
+        uint32_t nodes = shape[0] * shape[1];
+        uint64_t random = i;
+        char name[64];
+        size_t used = 0;
+        struct bench b;
+        struct hop_fault faults[3];
+        struct hop_packet_options packet = small;
+        for (uint32_t pair = 0; pair < nodes * nodes; pair++) {
+            if (pair / nodes != pair % nodes)
+                used += (size_t)snprintf(text + used, sizeof text - used, "node%u -> node%u 320\n", pair / nodes,
+                                         pair % nodes);
+        }
+        (void)snprintf(name, sizeof name, "torus:%ux%u,link=1GB/s", shape[0], shape[1]);
+        set_up(&b, name, text);
+        packet.fault_count = 1 + hop_draw_below(&random, 3);
+        packet.faults = faults;
+        for (uint32_t f = 0; f < packet.fault_count; f++) { /* hosts' links come first */
+            uint32_t link = nodes + hop_draw_below(&random, hop_topology_link_count(b.topology) - nodes);
+            faults[f] = (struct hop_fault){.kind = HOP_FAULT_LINK, .link = 2 * link, .both = true};
+        }
+        for (packet.rings = HOP_RING_DATELINE; packet.rings <= HOP_RING_BUBBLE; packet.rings++) {
+            CHECK(run(&b, &packet, D));
+            ways[packet.rings] += check_ways(&b, &packet);
+            for (uint32_t op = 0; op < hop_schedule_count(b.schedule); op++) {
+                struct hop_delivery told = delivery(&b, op);
+                assert_true(told.delivered_bytes == (told.reason ? 0 : 320));
+                refused[packet.rings] += told.reason && strstr(told.reason, "could block each other");
+                assert_true(!told.reason || strstr(told.reason, "is unreachable from"));
+                bool ring = packet.fault_count == 1 && shape[1] > 2; /* which is whole but for one link */
+                assert_true(!told.reason || !ring);
+            }
+        }
+        tear_down(&b);
+    }
+    for (unsigned rings = 0; rings < 2; rings++)
+        assert_true(ways[rings] > 10 * cases && refused[rings] > 0);
 }
 
 static void faults_that_come_too_late_change_nothing(void **state)
@@ -617,6 +667,7 @@ TEST_GROUP(faults)
         cmocka_unit_test(lost_credits_let_a_bubble_s_ring_block_and_the_circle_is_named),
         cmocka_unit_test(what_a_reset_router_or_card_held_is_sent_again),
         cmocka_unit_test(of_random_faults_in_random_tori_every_byte_is_told),
+        cmocka_unit_test(ways_round_close_no_circle_together_and_some_are_refused),
         cmocka_unit_test(faults_that_come_too_late_change_nothing),
         cmocka_unit_test(the_checker_finds_circles_of_mixed_orders_as_an_independent_search_does),
         cmocka_unit_test(faults_are_read_and_mistakes_are_named),
