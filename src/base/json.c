@@ -156,6 +156,7 @@ void hop_json_check_format(const struct hop_json *document, const char *format, 
         {"hopcast_topology", "a hopcast topology"},
         {"hopcast_schedule", "a hopcast schedule"},
         {"hopcast_prediction", "a hopcast prediction"},
+        {"hopcast_traffic", "a traffic file, which `hopcast map` and `hopcast traffic` read"},
         {"traceEvents", "a Chrome trace"},
     };
     const struct hop_json found = hop_json_member(document, format, false);

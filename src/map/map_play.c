@@ -171,7 +171,8 @@ static enum hop_status assign(struct hop_map_play *play, const uint32_t *place, 
         if (node == HOP_NONE) {
             return hop_fail(diag, HOP_ERR_NO_ROUTE,
                             "rank %u has host traffic, but no host memory is in reach of %s\na topology with host "
-                            "memory, or device traffic only",
+                            "memory, such as a cluster file with \"machine\": \"host\" on this fabric "
+                            "(docs/fabrics.md), or device traffic only",
                             part->rank, hop_topology_node(play->topology, play->places->device[at])->name);
         }
         part->place->device = hop_topology_node(play->topology, node)->name;

@@ -133,6 +133,20 @@ static bool deal(struct hop_map_work *work, uint32_t *place)
 
 /* ---- placements that are given ---- */
 
+/* Places by their devices, and where a node has one place, by the host memory there, as schedules between hosts say. */
+static bool name_places(const struct hop_map_places *p, struct hop_names *names)
+{
+    bool fine = true;
+    for (uint32_t n = 0; n < p->node_count && fine; n++) {
+        uint32_t at = p->first[n];
+        if (p->first[n + 1] - at == 1 && p->host[at] != HOP_NONE)
+            fine = hop_names_put(names, hop_topology_node(p->topology, p->host[at])->name, at);
+    }
+    for (uint32_t at = 0; at < p->count && fine; at++)
+        fine = hop_names_put(names, hop_topology_node(p->topology, p->device[at])->name, at);
+    return fine;
+}
+
 /* HOP_ERR_INVALID: too few ranks or a device that no rank can have. */
 static enum hop_status take(const struct hop_map_places *places, const struct hop_placement *placement, uint32_t *place,
                             struct hop_diag *diag)
@@ -140,10 +154,8 @@ static enum hop_status take(const struct hop_map_places *places, const struct ho
     uint32_t ranks = places->ranks.count;
     const struct hop_topology *topology = places->topology;
     struct hop_names names = {0};
-    bool fine = true;
-    for (uint32_t p = 0; p < places->count && fine; p++)
-        fine = hop_names_put(&names, hop_topology_node(topology, places->device[p])->name, p);
-    enum hop_status status = fine ? hop_placement_check(placement, topology, ranks, diag) : hop_fail_memory(diag);
+    enum hop_status status =
+        name_places(places, &names) ? hop_placement_check(placement, topology, ranks, diag) : hop_fail_memory(diag);
     if (status == HOP_OK && hop_placement_count(placement) < ranks) {
         hop_fail(diag, HOP_ERR_INVALID, "the placement has %u ranks, the traffic has %u\na line for every rank",
                  hop_placement_count(placement), ranks);
