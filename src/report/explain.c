@@ -309,6 +309,15 @@ static void tell_summary(struct story *story)
     uint32_t all = hop_timeline_losses(story->timeline, story->index, losses, CAUSES_MAX), told = 0;
     double whole_s = story->span.end_s - story->span.ready_s, rest_s = whole_s - story->alone_s;
     hop_buffer_printf(&story->out, "It ended at %s.\n", SECONDS(story->span.end_s));
+    struct hop_delivery delivery = hop_timeline_delivery(story->timeline, story->index);
+    if (delivery.resent_bytes > 0)
+        hop_buffer_printf(&story->out, "%s of it was lost on the way and sent again.\n",
+                          SIZE((double)delivery.resent_bytes));
+    if (delivery.lost_bytes > 0) {
+        hop_buffer_printf(&story->out, "%s of it never arrived: %s.\n", SIZE((double)delivery.lost_bytes),
+                          delivery.reason);
+        return;
+    }
     if (!matters(story, rest_s)) {
         hop_buffer_puts(&story->out, "That is what it takes alone.\n");
         return;
