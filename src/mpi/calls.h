@@ -11,7 +11,8 @@
  *     W l R   a request; how many, and their array            S A     a status, an array of them
  *     F O I   where a flag, a number, an index or several come out
  *     C X     where a communicator, a window comes out        V       where a window stands that goes
- *     M       a message that was found                        .       not looked at
+ *     M       a message that was found                        b       memory that a window shows
+ *     .       not looked at
  *
  * Of a call whose name ends in _c, all counts are large: BOTH makes it of the same row. What only waits, receives or
  * orders is TIMED: the sender's side says what is moved.
@@ -171,7 +172,7 @@ enum hop_mpi_kind {
     CALL(10, MPI_Dist_graph_create_adjacent, COMM, "c........C")                                                       \
     CALL(6, MPI_Intercomm_create, COMM, "c....C")                                                                      \
     CALL(3, MPI_Intercomm_merge, COMM, "c.C")                                                                          \
-    HOP_MPI_BOTH(CALL, 6, MPI_Win_create, WINDOW, "....cX")                                                            \
+    HOP_MPI_BOTH(CALL, 6, MPI_Win_create, WINDOW, "b...cX")                                                            \
     HOP_MPI_BOTH(CALL, 6, MPI_Win_allocate, WINDOW, "...c.X")                                                          \
     HOP_MPI_BOTH(CALL, 6, MPI_Win_allocate_shared, WINDOW, "...c.X")                                                   \
     CALL(3, MPI_Win_create_dynamic, WINDOW, ".cX")                                                                     \

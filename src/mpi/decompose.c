@@ -175,22 +175,34 @@ static void fetched(struct job *job, uint64_t bytes)
     put(job, number(job, 'd'), bytes);
 }
 
-/* There, unless the operation takes nothing there, and back. */
-static void fetch(struct job *job)
+/* What goes to a window, if the operation takes something there; a comparison, what is compared with, too. */
+static void into_window(struct job *job)
 {
     bool one = !has(job, 'n'); /* element */
-    uint64_t there = bytes_of(job, one ? 1 : count(job, 'n'), argument(job, 't'));
-    uint64_t back = one ? there : bytes_of(job, count(job, 'm'), argument(job, 'u'));
-    if (!job->mpi->is_no_op(argument(job, 'o')))
-        put(job, number(job, 'd'), there);
-    fetched(job, back);
+    uint64_t bytes = bytes_of(job, one ? 1 : count(job, 'n'), argument(job, 't'));
+    if (job->row->kind == KIND_PUT)
+        point(job);
+    else if (job->row->kind == KIND_SWAP)
+        put(job, number(job, 'd'), 2 * bytes);
+    else if (!job->mpi->is_no_op(argument(job, 'o')))
+        put(job, number(job, 'd'), bytes);
 }
 
-static void swap(struct job *job)
+static void fetch(struct job *job)
 {
-    uint64_t element = bytes_of(job, 1, argument(job, 't'));
-    put(job, number(job, 'd'), 2 * element); /* what is compared, and what is put there */
-    fetched(job, element);
+    into_window(job);
+    fetched(job,
+            has(job, 'm') ? bytes_of(job, count(job, 'm'), argument(job, 'u')) : bytes_of(job, 1, argument(job, 't')));
+}
+
+/* Into a device's memory, where its owner said so. */
+static void into_device(struct job *job)
+{
+    int target = number(job, 'd');
+    job->received = true;
+    job->class = CLASS_ONE_SIDED;
+    if (target >= 0 && target < job->ranks->size && job->ranks->device[target])
+        into_window(job);
 }
 
 static enum hop_mpi_class class_of(enum hop_mpi_kind kind)
@@ -206,10 +218,8 @@ static void decompose(struct job *job, enum hop_mpi_kind kind)
 {
     if (kind == KIND_POINT || kind == KIND_PUT || kind == KIND_GET)
         point(job);
-    else if (kind == KIND_FETCH)
+    else if (kind == KIND_FETCH || kind == KIND_SWAP)
         fetch(job);
-    else if (kind == KIND_SWAP)
-        swap(job);
     else if (kind == KIND_GATHER)
         to_root(job);
     else if ((kind == KIND_BCAST || kind == KIND_SCATTER) && is_root(job))
@@ -306,6 +316,8 @@ uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_
     decompose(&job, row->kind);
     uint64_t bytes = job.bytes;
     const void *into = (const void *)argument(&job, row->kind == KIND_BCAST ? 's' : 'r');
+    if (row->kind >= KIND_PUT && row->kind != KIND_GET && job.ranks->device)
+        into_device(&job);
     if (row->kind > KIND_POINT && row->kind < KIND_PUT && hop_mpi_has_driver() &&
         hop_mpi_memory_of(into) == MEMORY_DEVICE) {
         job.received = true;

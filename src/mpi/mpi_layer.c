@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "mpi/device_memory.h"
 #include "mpi/killed.h"
 #include "mpi/mpi_engine.h"
 #include "mpi/persistent.h"
@@ -414,8 +415,23 @@ const uintptr_t *hop_layer_receiving(const struct hop_mpi_row *row, const uintpt
     return may_end_receives(row) ? hop_received_enter(layer.mpi, row, arguments) : arguments;
 }
 
+/* A rank that puts something into a window knows then what it goes into. Of ranks of another job nobody knows whether
+ * they have this library. */
+static void tell_memory(const struct hop_mpi_row *row, const uintptr_t *arguments)
+{
+    uintptr_t comm = *hop_role(row, arguments, 'c');
+    const struct hop_mpi_ranks *ranks = layer.mpi->ranks(comm);
+    for (int r = 0; ranks && ranks->world && r < ranks->size; r++)
+        ranks = ranks->world[r] < 0 ? NULL : ranks;
+    if (ranks)
+        layer.mpi->window_memory(layer.mpi->window_at(*hop_role(row, arguments, 'X'), 0), comm,
+                                 hop_mpi_memory_of((const void *)*hop_role(row, arguments, 'b')) == MEMORY_DEVICE);
+}
+
 void hop_layer_received(const struct hop_mpi_row *row, const uintptr_t *arguments, bool paused)
 {
+    if (hop_has_role(row, 'b'))
+        tell_memory(row, arguments);
     if (may_end_receives(row) && row->kind != KIND_FREE)
         hop_received_leave(layer.mpi, row, arguments, paused);
 }

@@ -34,6 +34,7 @@ static void drop(struct hop_mpi_ranks *ranks)
         free(ranks->world);
         free(ranks->neighbour);
         free(ranks->source);
+        free(ranks->device);
         free(ranks);
     }
 }
@@ -500,6 +501,19 @@ static bool comm_all_agree(uintptr_t comm, bool own)
     return agree_on((MPI_Comm)comm, own);
 }
 
+static void window_memory(uintptr_t window, uintptr_t comm, bool device)
+{
+    struct hop_mpi_ranks *ranks = (struct hop_mpi_ranks *)(uintptr_t)ranks_of_window(window);
+    int own = device, *all = ranks ? calloc((size_t)ranks->size, sizeof *all) : NULL;
+    bool some = agree_on((MPI_Comm)comm, all != NULL) &&
+                PMPI_Allgather(&own, 1, MPI_INT, all, 1, MPI_INT, (MPI_Comm)comm) == MPI_SUCCESS &&
+                memchr(all, true, (size_t)ranks->size * sizeof *all);
+    if (some)
+        ranks->device = all;
+    else
+        free(all);
+}
+
 static uintptr_t own_comm(void)
 {
     return (uintptr_t)apart;
@@ -552,6 +566,7 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .message_at = message_at,
         .ranks = ranks_of,
         .window = ranks_of_window,
+        .window_memory = window_memory,
         .send = send,
         .receive = receive,
         .comm_at = comm_at,

@@ -15,7 +15,7 @@
 
 #include "mpi/mpi_shim_collectives.h"
 
-#define HOP_MPI_SHIM_VERSION 9 /* of this table */
+#define HOP_MPI_SHIM_VERSION 10 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -30,6 +30,7 @@ struct hop_mpi_ranks {
     int *neighbour; /* their ranks in the communicator, negative: nobody */
     int sources;    /* from whom it receives */
     int *source;    /* NULL: from those to whom it sends */
+    int *device;    /* of each rank of a window, whether its memory is a device's; NULL: not known */
     void *own_state; /* what the engine keeps with it (mpi_engine.h); NULL: nothing */
     /* One number on all ranks of it: of its ranks, and how many of the same ranks a process had met before. Where these
      * are met in an order of their own, it says nothing. */
@@ -61,6 +62,8 @@ struct hop_mpi_shim {
     uintptr_t (*message_at)(uintptr_t message);
     struct hop_mpi_ranks *(*ranks)(uintptr_t comm); /* NULL: not known */
     const struct hop_mpi_ranks *(*window)(uintptr_t window);
+    /* All ranks of the communicator of which the window was made call it, where all are of this job. */
+    void (*window_memory)(uintptr_t window, uintptr_t comm, bool device);
     /* Between rank 0 and another, apart from the program's messages; 0 or an error. */
     int (*send)(const void *bytes, size_t size);
     int (*receive)(int from, void *bytes, size_t size);

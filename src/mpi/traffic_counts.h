@@ -20,13 +20,14 @@ struct hop_mpi_message {
     int peer; /* rank of the job, negative: of another one */
     enum hop_mpi_class class;
     enum hop_mpi_memory memory;
-    bool received; /* from the peer; what is sent counts there, and here only what comes into a device's memory */
+    bool
+        received; /* from the peer, one-sided by it; the bytes count where they are sent, and here what gets into a device's memory */
     uint64_t bytes;
 };
 
 struct hop_mpi_cell {
     uint64_t bytes[MEMORY_COUNT], messages[MEMORY_COUNT];
-    uint64_t to_device_bytes, to_device_messages; /* received from that rank */
+    uint64_t to_device_bytes, to_device_messages; /* received from that rank; one-sided: by it */
 };
 
 /* Where a call came from: where it returns to, and the stack pointer before it. */

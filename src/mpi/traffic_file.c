@@ -125,8 +125,10 @@ static void put_row(struct file *file, const struct rank_row *row)
                      (unsigned long long)messages[MEMORY_DEVICE]);
     if (messages[MEMORY_HOST] + messages[MEMORY_DEVICE] && !fetched)
         hop_json_put(&file->pairs, "}");
+    bool put = row->class == CLASS_ONE_SIDED;
     if (cell->to_device_messages)
-        hop_json_put(&file->pairs, "\n    {from:%d,to:%d,class:%s", row->to, row->from, class_names[row->class]);
+        hop_json_put(&file->pairs, "\n    {from:%d,to:%d,class:%s", put ? row->from : row->to,
+                     put ? row->to : row->from, class_names[row->class]);
     if (cell->to_device_messages || fetched)
         hop_json_put(&file->pairs, "to_device_bytes:%llu,to_device_messages:%llu}",
                      (unsigned long long)(fetched ? bytes[MEMORY_DEVICE] : cell->to_device_bytes),

@@ -692,6 +692,31 @@ static void collect_on_device(char *bytes)
     }
 }
 
+/* Of one of two ranks a window shows a device's memory. */
+static void put_on_device(char *bytes)
+{
+    int other = 1 - rank;
+    MPI_Win window;
+    memset(bytes, 0, 100);
+    memset(in, 0, 100);
+    MPI_Win_create(rank ? bytes : in, 100, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(out, 40, MPI_BYTE, other, 0, 40, MPI_BYTE, window);
+    MPI_Accumulate(out, 2, MPI_INT, other, 40, 2, MPI_INT, MPI_SUM, window);
+    MPI_Get(out + 100, 7, MPI_BYTE, other, 80, 7, MPI_BYTE, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, window);
+    MPI_Fetch_and_op(out, out + 200, MPI_INT, other, 60, MPI_SUM, window);
+    MPI_Fetch_and_op(out, out + 204, MPI_INT, other, 60, MPI_NO_OP, window);
+    MPI_Compare_and_swap(out, out + 4, out + 208, MPI_INT, other, 64, window);
+    MPI_Win_unlock(other, window);
+    MPI_Win_free(&window);
+    expect("one_sided.host", rank, other, 40 + 8 + 4 + 8, 4);
+    expect("one_sided.host", other, rank, 7 + 3 * 4, 4);
+    if (rank == 0)
+        expect("one_sided.received", 0, 1, 40 + 8 + 4 + 8, 4);
+}
+
 static void device(void)
 {
     MPI_Request requests[2];
@@ -702,6 +727,7 @@ static void device(void)
     receive_on_device(bytes);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     collect_on_device(bytes);
+    put_on_device(bytes);
 }
 
 int main(int count, char **words)
