@@ -273,7 +273,7 @@ static void arrive(struct hop_packets *p, uint32_t packet)
     struct hop_moving *t = &p->transfers[step->transfer];
     if (what->broken && hop_packets_break(p, packet))
         return;
-    assert(!p->order || (int32_t)(what->number - p->order[what->step]) >= 0); /* numbers may wrap */
+    assert(!p->order || (int32_t)((what->number - p->order[what->step]) << 1) >= 0); /* numbers may wrap */
     if (p->order)
         p->order[what->step] = what->number;
     if (what->step == t->last) {
@@ -403,7 +403,7 @@ uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_
     uint64_t shown = p->hops;
     p->ended_count = 0;
     for (;;) {
-        if (p->troubles[p->trouble].time <= p->clock) /* at the very beginning */
+        if (p->trouble_at <= p->clock) /* at the very beginning */
             hop_packets_trouble(p);
         for (uint32_t i = 0; i < p->touched_count; i++) {
             p->wires[p->touched[i]].touched = false;
@@ -411,12 +411,11 @@ uint32_t hop_packets_advance(struct hop_packets *p, double until_s, double *now_
         }
         p->touched_count = 0;
         uint64_t next = p->heap_count ? p->heap[0].time : UINT64_MAX;
-        bool trouble = p->troubles[p->trouble].time <= next;
-        next = trouble ? p->troubles[p->trouble].time : next;
+        next = p->trouble_at < next ? p->trouble_at : next;
         if (p->ended_count || p->failed || next > until)
             break;
         p->clock = next;
-        if (trouble)
+        if (p->trouble_at <= next)
             hop_packets_trouble(p);
         while (p->heap_count && p->heap[0].time == p->clock)
             happen(p, pop(p));

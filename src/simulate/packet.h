@@ -61,11 +61,11 @@ struct hop_packet_step {
     uint32_t pool;   /* credits of it, or of the transfer's part of it; HOP_NONE: the destination, which takes all */
     uint32_t transfer;
     uint32_t next; /* in its feed's ring of waiting members */
-    bool begins, ends; /* its transfer's way */
+    bool begins : 1, ends : 1; /* its transfer's way */
     bool cuts;     /* what arrives here has just crossed a root complex */
     bool passes;   /* cut through: its packets go on while they come */
-    bool whole;    /* bubble: every packet takes a full one's credits */
-    bool enters;   /* bubble: a ring; it leaves room for another packet */
+    bool whole : 1;  /* bubble: every packet takes a full one's credits */
+    bool enters : 1; /* bubble: a ring; it leaves room for another packet */
     double ps_per_byte;
 };
 
@@ -102,10 +102,10 @@ struct hop_packet {
     double wire;        /* bytes that it counts for on links before crossing; pieces: their part */
     uint32_t next;      /* in its queue or list */
     uint32_t step;
-    uint32_t bytes : 31, broken : 1; /* broken: its end is lost, and the next one who looks drops it */
+    uint32_t bytes;
     uint32_t held;  /* credits in the buffer where it is */
     uint32_t taken; /* credits in the buffer where it goes */
-    uint32_t number;
+    uint32_t number : 31, broken : 1; /* broken: its end is lost, and the next one who looks drops it */
 };
 
 struct hop_fifo {
@@ -138,11 +138,11 @@ struct hop_wire {
     uint32_t processor;                   /* HOP_NONE: none */
     double residue; /* of a picosecond, carried to the next packet */
     bool touched;
-    bool apart;      /* its feeds wait for different buffers: one that lacks credits does not hold up the others */
-    uint32_t buffer; /* the first of those behind it */
     bool expecting; /* an event is due when the first credits are back */
     bool dead;
-    uint32_t stopped; /* dead, or so many resets at its ends: sends nothing */
+    uint16_t stopped; /* dead, or so many resets at its ends: sends nothing */
+    bool apart;       /* its feeds wait for different buffers: one that lacks credits does not hold up the others */
+    uint32_t buffer;  /* the first of those behind it */
 };
 
 /* Of a step: how long its link kept packets of its transfer waiting since it last sent one of them. */
@@ -193,6 +193,7 @@ struct hop_packets {
     uint32_t *gone,
         *owed; /* per pool, with faults: credits that are lost, and of these the ones that are to come back yet */
     uint32_t trouble;   /* the next one */
+    uint64_t trouble_at; /* its time */
     uint64_t under_way; /* bytes of transfers over a network */
     uint32_t fault;     /* whose changes wait for the network to be empty; HOP_NONE: none, sources send */
     bool switching;     /* an event is due for that */

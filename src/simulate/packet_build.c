@@ -647,6 +647,7 @@ void hop_packets_reset(struct hop_packets *p)
     p->fault = HOP_NONE;
     p->switching = false;
     p->trouble = 0;
+    p->trouble_at = p->troubles[0].time;
     if (p->fault_count > 0) {
         memset(p->gone, 0, p->pool_count * sizeof *p->gone);
         memset(p->owed, 0, p->pool_count * sizeof *p->owed);

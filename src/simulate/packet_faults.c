@@ -274,7 +274,7 @@ static void reset_node(struct hop_packets *p, const struct hop_fault *f, bool be
         const struct hop_link *link = hop_topology_link(topology, wire->directed / 2);
         if (link->ends[0] != f->node && link->ends[1] != f->node)
             continue;
-        wire->stopped += begins ? 1 : -1u;
+        wire->stopped = (uint16_t)(wire->stopped + (begins ? 1 : -1));
         if (begins)
             break_link(p, wire);
         if (begins && link->ends[wire->directed & 1] == f->node)
@@ -295,4 +295,5 @@ void hop_packets_trouble(struct hop_packets *p)
         else
             kill_link(p, trouble->fault);
     }
+    p->trouble_at = p->troubles[p->trouble].time;
 }
