@@ -11,6 +11,7 @@
 #include "simulate/simulation.h"
 
 enum { CLASS_LIMIT = 65000 };
+#define BOUNDS_SIZE (1u << 26) /* operations times bounds that are looked at first */
 
 /* ---- compiling ---- */
 
@@ -401,12 +402,18 @@ static enum hop_status add_bounds(struct hop_problem *p, struct hop_diag *diag)
 
 /* ---- all together ---- */
 
-static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
+/* Whether any source sends one after another. */
+static bool has_order(const struct hop_problem *p)
 {
-    const char *name = hop_schedule_name(p->schedule);
     bool any = false;
     for (uint32_t s = 0; s < p->source_count; s++)
         any = any || p->sources[s].count > 1;
+    return any;
+}
+
+static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
+{
+    const char *name = hop_schedule_name(p->schedule);
     if (p->class_count > CLASS_LIMIT || p->op_count > UINT32_MAX / 4) {
         hop_fail(diag, HOP_ERR_LIMIT, "%u different routes to order\nat most %d", p->class_count, CLASS_LIMIT);
     } else if (hop_schedule_queue_ready(p->schedule)) {
@@ -414,7 +421,7 @@ static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
                         "schedule %s says `queue ready`: its sources take what is ready first, so there is no order to "
                         "choose\na schedule without that line, which GOAL programs and Chakra traces always have",
                         name);
-    } else if (!any && !p->or_given) {
+    } else if (!p->or_given && !has_order(p)) {
         return hop_fail(diag, HOP_ERR_INVALID,
                         "nothing to order in schedule %s: no source engine has two transfers that it sends one after "
                         "another\nseveral transfers from one device over PCIe (NVLink sends all at once; `--set "
@@ -426,6 +433,7 @@ static enum hop_status check(const struct hop_problem *p, struct hop_diag *diag)
     return HOP_ERR_LIMIT;
 }
 
+/* Bounds that would take much memory are left out where the given order is the only one. */
 static enum hop_status fill(struct hop_problem *p, const struct hop_order_options *options, struct hop_diag *diag)
 {
     bool *awaited = hop_arena_alloc(&p->arena, (size_t)p->op_count + 1);
@@ -440,7 +448,9 @@ static enum hop_status fill(struct hop_problem *p, const struct hop_order_option
     HOP_CHECK(check(p, diag));
     HOP_CHECK(find_least(p, diag));
     sort_shortest(p);
-    return add_bounds(p, diag);
+    const struct rows none = {.ops = p->op_count};
+    size_t size = (size_t)p->op_count * (p->source_count + 2 * (size_t)hop_topology_link_count(p->topology));
+    return size > BOUNDS_SIZE && !has_order(p) ? set_bounds(p, &none, diag) : add_bounds(p, diag);
 }
 
 static enum hop_status compile(struct hop_problem *p, const struct hop_schedule *schedule,

@@ -15,6 +15,7 @@
 #define SEARCH_WORK 4.8e8 /* states of all searches times operations, where no limit is set */
 #define STAGED_WORK 2.4e7 /* the same of staged copies, of which bounds know less: a search does not end by itself */
 enum { NATURAL = 300 };   /* operations up to which the steps' searches end by themselves */
+enum { PAIRS = 65000 };   /* of places, up to which both are searched together */
 enum { ONE_PLACES = 64 }; /* of these all pairs are looked at for the bound of one placement */
 
 static const char *const names[] = {"as given",
@@ -233,7 +234,8 @@ static bool watch_map(const struct hop_map_progress *progress, void *context)
 {
     struct hop_plan_work *work = context;
     (void)progress;
-    return hop_plan_goes_on(work);
+    (void)hop_plan_goes_on(work); /* also where no states are left, which it does not visit */
+    return !hop_plan_is_stopped(work);
 }
 
 /* The best placement with the sends as they are, by simulation. */
@@ -310,19 +312,26 @@ static void give_time(const struct hop_plan_work *work, bool stays, struct hop_p
     given->time_limit_s = hop_plan_time_left(work) * (stays ? 1 : ONE_SHARE);
 }
 
+/* Whether placements and orders are searched together: routes between all pairs of places are not too many. */
+static bool goes_together(const struct hop_plan_work *work)
+{
+    return !work->options.keep_placement && (uint64_t)work->places * work->places <= PAIRS;
+}
+
 static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_made *made, struct hop_diag *diag)
 {
     struct hop_plan_loads loads = {0};
     struct hop_plan_try given = step_of(work, work->map.before);
     bool stays = work->options.keep_placement, one = stays;
-    enum hop_status status = stays ? HOP_OK : hop_plan_loads_find(work, &loads, diag);
-    if (status == HOP_OK && !stays)
+    bool together = goes_together(work);
+    enum hop_status status = together ? hop_plan_loads_find(work, &loads, diag) : HOP_OK;
+    if (status == HOP_OK && together)
         status = check_ways(work, &loads, diag);
-    if (status == HOP_OK && !stays)
+    if (status == HOP_OK && together)
         status = is_one(work, &one, diag);
     if (one)
         give_time(work, stays, &given);
-    if (status == HOP_OK && !stays && work->options.cut_s > 0)
+    if (status == HOP_OK && together && work->options.cut_s > 0)
         status = hop_plan_least(work, &loads, &work->floor_s, diag);
     bool futile = work->floor_s > 0 && !(work->floor_s < HOP_PLAN_BETTER(work->best_s));
     if (status == HOP_OK && futile) { /* whatever the placement */
@@ -340,7 +349,7 @@ static enum hop_status go_through(struct hop_plan_work *work, struct hop_plan_ma
         status = bound_one(work, &loads, &given, diag);
     if (status == HOP_OK && one && !futile)
         tell_one(work, &given);
-    else if (status == HOP_OK && !one)
+    else if (status == HOP_OK && together)
         status = work->many ? hop_plan_local(work, &loads, diag) : hop_plan_exact(work, &loads, diag);
     hop_plan_loads_finish(&loads);
     return status;
@@ -390,6 +399,9 @@ static enum hop_status answer(struct hop_plan_work *work, struct hop_plan_made *
     r->complete = !hop_plan_is_stopped(work) && (r->proved || work->left > 0 || !work->options.max_nodes);
     r->elapsed_s = hop_now_s() - work->begun_s;
     hop_plan_pool_give(work, made);
+    if (!work->options.keep_placement && !goes_together(work))
+        r->note =
+            "devices are too many to search placement and order together: each was chosen alone, one after the other";
     if (work->by_ready)
         r->note = "the schedule says `queue ready`: its sources take what is ready first, so only places were chosen";
     return seat(work, made, diag);
