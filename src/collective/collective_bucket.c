@@ -4,7 +4,9 @@
  * its row's sum, one along y a part of that, and so on; allgathers in the opposite order bring everything back (Sack and Gropp,
  * PPoPP 2012). It sends as few bytes as one ring and takes 2 (X + Y + Z - 3) rounds instead of 2 (XYZ - 1).
  *
- * One after the other, dimensions would leave the links of the others idle. So the vector is cut into two parts a dimension, one each
+ * An allgather and a reduce-scatter are the halves of that, one way round and one dimension after the other.
+ *
+ * Of an allreduce, one after the other, dimensions would leave the links of the others idle. So the vector is cut into two parts a dimension, one each
  * way round, and every part begins with another dimension.
  *
  *     part 0   x up,   then y, z        part 2   y up,   then z, x
@@ -165,8 +167,109 @@ static void bucket_allreduce(struct hop_job *job)
     moves->level = level;
 }
 
+/* ---- reduce-scatter and allgather ---- */
+
+/*
+ * One ring a line, dimension by dimension. What a line's member owns is what all ranks behind it own that later dimensions reach: in a
+ * row in the vector if a reduce-scatter goes along the slowest dimension first, and an allgather along it last.
+ */
+struct rows {
+    struct bucket b;
+    uint32_t *owned_first, *owned; /* of a line's members */
+    struct hop_spot *from, *to;    /* of all members: where a dimension begins, and where it leaves its sums */
+};
+
+static bool make_rows(struct rows *rows, struct hop_job *job)
+{
+    struct hop_moves *moves = job->moves;
+    rows->b.job = job;
+    find_grid(&rows->b);
+    rows->b.in = hop_moves_room(moves, job->n, sizeof *rows->b.in);
+    rows->b.out = hop_moves_room(moves, job->n, sizeof *rows->b.out);
+    rows->b.ranks = hop_moves_room(moves, job->n, sizeof *rows->b.ranks);
+    rows->owned_first = hop_moves_room(moves, job->n + 1, sizeof *rows->owned_first);
+    rows->owned = hop_moves_room(moves, job->n, sizeof *rows->owned);
+    rows->from = hop_moves_room(moves, job->n, sizeof *rows->from);
+    rows->to = hop_moves_room(moves, job->n, sizeof *rows->to);
+    if (hop_moves_ok(moves)) {
+        memcpy(rows->from, job->in, job->n * sizeof *rows->from);
+        memcpy(rows->to, job->out, job->n * sizeof *rows->to);
+    }
+    return hop_moves_ok(moves);
+}
+
+/* The members of a line along a dimension from its first one on. */
+static struct hop_job row_of(struct rows *rows, uint32_t dimension, uint32_t first)
+{
+    struct hop_job line = *rows->b.job;
+    uint32_t stride = rows->b.stride[dimension], used = 0, block = first / stride * stride;
+    line.n = rows->b.extent[dimension];
+    for (uint32_t i = 0; i < line.n; i++) {
+        rows->b.ranks[i] = rows->b.job->ranks[first + i * stride];
+        rows->b.in[i] = rows->from[first + i * stride];
+        rows->b.out[i] = rows->to[first + i * stride];
+        rows->owned_first[i] = used;
+        for (uint32_t p = 0; p < stride; p++)
+            rows->owned[used++] = block + i * stride + p;
+    }
+    rows->owned_first[line.n] = used;
+    line.ranks = rows->b.ranks;
+    line.in = rows->b.in;
+    line.out = rows->b.out;
+    line.owned_first = rows->owned_first;
+    line.owned = rows->owned;
+    return line;
+}
+
+static void go_along(struct rows *rows, uint32_t dimension, bool gathers)
+{
+    static const char *const levels[HOP_COLLECTIVE_GRID] = {"s0.", "s1.", "s2."};
+    struct hop_job *job = rows->b.job;
+    uint32_t stride = rows->b.stride[dimension], extent = rows->b.extent[dimension];
+    const char *level = job->moves->level;
+    job->moves->level = levels[dimension];
+    for (uint32_t m = 0; m < job->n && !gathers && dimension > 0; m++)
+        rows->to[m] = (struct hop_spot){hop_moves_scratch(job->moves, "sum"), 0};
+    for (uint32_t k = 0; k + 1 < extent; k++) {
+        for (uint32_t m = 0; m < job->n && hop_moves_ok(job->moves); m++) {
+            if (m / stride % extent != 0)
+                continue;
+            struct hop_job line = row_of(rows, dimension, m);
+            if (gathers)
+                hop_ring_gather_round(&line, line.in, k);
+            else
+                hop_ring_scatter_round(&line, line.out, k);
+        }
+    }
+    job->moves->level = level;
+}
+
+static void bucket_allgather(struct hop_job *job)
+{
+    struct rows rows = {0};
+    if (!make_rows(&rows, job))
+        return;
+    for (uint32_t d = 0; d < rows.b.dimensions; d++) {
+        go_along(&rows, d, true);
+        memcpy(rows.from, job->out, job->n * sizeof *rows.from);
+    }
+}
+
+static void bucket_reduce_scatter(struct hop_job *job)
+{
+    struct rows rows = {0};
+    if (!make_rows(&rows, job))
+        return;
+    for (uint32_t d = rows.b.dimensions; d-- > 0;) {
+        memcpy(rows.to, job->out, job->n * sizeof *rows.to);
+        go_along(&rows, d, false);
+        memcpy(rows.from, rows.to, job->n * sizeof *rows.from);
+    }
+}
+
 const struct hop_algorithm_about hop_algorithm_bucket = {
     .algorithm = HOP_ALGORITHM_BUCKET,
     .summary = "rings along one dimension of a torus after the other; large vectors, many ranks",
-    .make = {HOP_MAKE(ALLREDUCE) = bucket_allreduce},
+    .make = {HOP_MAKE(ALLREDUCE) = bucket_allreduce, HOP_MAKE(ALLGATHER) = bucket_allgather,
+             HOP_MAKE(REDUCE_SCATTER) = bucket_reduce_scatter},
 };
