@@ -12,7 +12,7 @@
  *     F O I   where a flag, a number, an index or several come out
  *     C X     where a communicator, a window comes out        V       where a window stands that goes
  *     M       a message that was found                        b       memory that a window shows
- *     .       not looked at
+ *     G       a group                                         .       not looked at
  *
  * Of a call whose name ends in _c, all counts are large: BOTH makes it of the same row. What only waits, receives or
  * orders is TIMED: the sender's side says what is moved.
@@ -41,7 +41,8 @@ enum hop_mpi_kind {
     KIND_COMM,   /* makes a communicator */
     KIND_WINDOW, /* makes a window, or frees it */
     KIND_FENCE,
-    KIND_SYNC, /* ends what this rank began on a window */
+    KIND_SYNC,  /* ends what this rank began on a window */
+    KIND_EPOCH, /* begins an epoch with some ranks, or waits for the end of theirs */
     KIND_POINT,
     KIND_BCAST,
     KIND_GATHER, /* and reduce: everybody's to the root */
@@ -190,11 +191,11 @@ enum hop_mpi_kind {
     CALL(7, MPI_Fetch_and_op, FETCH, "srtd.ow")                                                                        \
     CALL(7, MPI_Compare_and_swap, SWAP, "s.rtd.w")                                                                     \
     CALL(2, MPI_Win_fence, FENCE, ".w")                                                                                \
-    CALL(3, MPI_Win_start, TIMED, "...")                                                                               \
+    CALL(3, MPI_Win_start, EPOCH, "G.w")                                                                               \
     CALL(1, MPI_Win_complete, SYNC, "w")                                                                               \
-    CALL(3, MPI_Win_post, TIMED, "...")                                                                                \
-    CALL(1, MPI_Win_wait, TIMED, ".")                                                                                  \
-    CALL(2, MPI_Win_test, TIMED, "..")                                                                                 \
+    CALL(3, MPI_Win_post, EPOCH, "G.w")                                                                                \
+    CALL(1, MPI_Win_wait, EPOCH, "w")                                                                                  \
+    CALL(2, MPI_Win_test, EPOCH, "wF")                                                                                 \
     CALL(4, MPI_Win_lock, TIMED, "....")                                                                               \
     CALL(2, MPI_Win_unlock, SYNC, "dw")                                                                                \
     CALL(2, MPI_Win_lock_all, TIMED, "..")                                                                             \

@@ -59,8 +59,7 @@ static int drop_of_window(MPI_Win window, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Takes the group. */
-static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
+static bool name_ranks(MPI_Group group, struct hop_mpi_ranks *ranks)
 {
     bool same = true, fine = PMPI_Group_size(group, &ranks->size) == MPI_SUCCESS;
     int *own = calloc((size_t)ranks->size + 1, sizeof *own);
@@ -79,6 +78,13 @@ static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
         ranks->world = NULL;
     }
     free(own);
+    return fine;
+}
+
+/* Takes the group. */
+static bool translate(MPI_Group group, struct hop_mpi_ranks *ranks)
+{
+    bool fine = name_ranks(group, ranks);
     (void)PMPI_Group_free(&group);
     return fine;
 }
@@ -501,6 +507,15 @@ static bool comm_all_agree(uintptr_t comm, bool own)
     return agree_on((MPI_Comm)comm, own);
 }
 
+static struct hop_mpi_ranks *ranks_of_group(uintptr_t group)
+{
+    struct hop_mpi_ranks *ranks = calloc(1, sizeof *ranks);
+    if (ranks && name_ranks((MPI_Group)group, ranks))
+        return ranks;
+    drop(ranks);
+    return NULL;
+}
+
 static void window_memory(uintptr_t window, uintptr_t comm, bool device)
 {
     struct hop_mpi_ranks *ranks = (struct hop_mpi_ranks *)(uintptr_t)ranks_of_window(window);
@@ -567,6 +582,8 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .ranks = ranks_of,
         .window = ranks_of_window,
         .window_memory = window_memory,
+        .group = ranks_of_group,
+        .drop = drop,
         .send = send,
         .receive = receive,
         .comm_at = comm_at,

@@ -15,7 +15,7 @@
 
 #include "mpi/mpi_shim_collectives.h"
 
-#define HOP_MPI_SHIM_VERSION 10 /* of this table */
+#define HOP_MPI_SHIM_VERSION 11 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -64,6 +64,8 @@ struct hop_mpi_shim {
     const struct hop_mpi_ranks *(*window)(uintptr_t window);
     /* All ranks of the communicator of which the window was made call it, where all are of this job. */
     void (*window_memory)(uintptr_t window, uintptr_t comm, bool device);
+    struct hop_mpi_ranks *(*group)(uintptr_t group); /* which the caller drops; NULL: not known */
+    void (*drop)(struct hop_mpi_ranks *ranks);       /* NULL: nothing */
     /* Between rank 0 and another, apart from the program's messages; 0 or an error. */
     int (*send)(const void *bytes, size_t size);
     int (*receive)(int from, void *bytes, size_t size);

@@ -6,8 +6,7 @@ struct element {
     const char *name;
     MPI_Datatype type;
     int size;
-    char
-        kind; /* i: signed, u, f, b: bits alone, t: true or false, c: complex, whose parts are the number and its opposite */
+    char kind; /* i: signed, u, f, b: bits, t: true or false, c: complex, its parts the number and its opposite */
 };
 
 static long get(const struct element *e, const char *at)

@@ -20,7 +20,7 @@ ROLES = {"s": r"void \*|void\*", "r": r"void \*|void\*", "n": r"^(int|MPI_Count)
          "Q": r"^MPI_Request ?\*", "q": r"^MPI_Request ?\*", "W": r"^MPI_Request ?\*", "R": r"^MPI_Request .*\[", "l": r"^int (in)?count$",
          "f": r"^int (source|dest)$", "g": r"^int (send)?tag$", "h": r"^int (recv)?tag$", "S": r"^MPI_Status ?\*", "A": r"^MPI_Status .*[*\[]",
          "F": r"^int ?\* ?(flag|completed)$", "O": r"^int ?\* ?outcount$", "I": r"^int ?(\* ?ind(ex|x)|.*ind.*\[\])$",
-         "M": r"^MPI_Message ?\*", "b": r"void ?\*", "C": r"^MPI_Comm ?\*", "X": r"^MPI_Win ?\*|^void ?\* ?win", "V": r"^MPI_Win ?\*", ".": r""}
+         "M": r"^MPI_Message ?\*", "b": r"void ?\*", "G": r"^MPI_Group\b", "C": r"^MPI_Comm ?\*", "X": r"^MPI_Win ?\*|^void ?\* ?win", "V": r"^MPI_Win ?\*", ".": r""}
 
 
 def table(source, compiler):

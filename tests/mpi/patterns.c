@@ -381,8 +381,26 @@ static void one_sided(void)
     MPI_Get_accumulate(NULL, 0, MPI_INT, i, 5, MPI_INT, to, 40, 5, MPI_INT, MPI_NO_OP, window);
     MPI_Compare_and_swap(o, o + 1, i, MPI_INT, to, 60, window);
     MPI_Win_unlock(to, window);
+    MPI_Group all, targets, origins;
+    int done = 0, from = (rank + ranks - 1) % ranks;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &to, &targets);
+    MPI_Group_incl(all, 1, &from, &origins);
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Win_post(origins, 0, window);
+        MPI_Win_start(targets, 0, window);
+        MPI_Put(o, 5, MPI_INT, to, 100, 5, MPI_INT, window);
+        MPI_Win_complete(window);
+        while (turn && !done)
+            MPI_Win_test(window, &done);
+        if (!turn)
+            MPI_Win_wait(window);
+    }
+    MPI_Group_free(&origins);
+    MPI_Group_free(&targets);
+    MPI_Group_free(&all);
     MPI_Win_free(&window);
-    expect("one_sided", rank, to, 28 + 12 + 4 + 16 + 8, 5);
+    expect("one_sided", rank, to, 28 + 12 + 4 + 16 + 8 + 2 * 20, 7);
     expect("one_sided", to, rank, 36 + 4 + 16 + 20 + 4, 5);
 }
 

@@ -189,6 +189,35 @@ static void a_probe_waits_for_the_next_message(void **state)
     assert_int_equal(made.record.alone, 0);
 }
 
+/* A start that returned before the post did not wait; the complete behind it did. A post waits for nobody. */
+static void epochs_wait_for_post_and_complete(void **state)
+{
+    enum { POSTED = 1, COMPLETED = 2 };
+    const uint64_t starts[] = {0, 10, 20, 60, 70, 100, 105, 110}, posts[] = {35, 36, 37, 64, 90, 91, 92, 130};
+    (void)state;
+    rank(200);
+    for (int i = 0; i < 8; i += 4) {
+        call(CALL_MPI_Win_start, starts[i], starts[i + 1]);
+        message(ITEM_PROBED, 1, POSTED, WINDOW, 0, 0);
+        call(CALL_MPI_Win_complete, starts[i + 2], starts[i + 3]);
+        message(ITEM_RECEIVE, 1, POSTED, WINDOW, 0, 0);
+        message(ITEM_SEND, 1, COMPLETED, WINDOW, 0, ITEM_EAGER);
+    }
+    rank(200);
+    for (int i = 0; i < 8; i += 4) {
+        call(CALL_MPI_Win_post, posts[i], posts[i + 1]);
+        message(ITEM_SEND, 0, POSTED, WINDOW, 0, ITEM_EAGER);
+        call(CALL_MPI_Win_wait, posts[i + 2], posts[i + 3]);
+        message(ITEM_RECEIVE, 0, COMPLETED, WINDOW, 0, 0);
+    }
+    match();
+    waits("\"name\":\"MPI_Win_start\",\"seconds\":4e-08", NS("2e-08", "0", "0"));
+    waits("\"name\":\"MPI_Win_complete\",\"seconds\":4.5e-08", NS("1.5e-08", "0", "0"));
+    waits("\"name\":\"MPI_Win_post\",\"seconds\":2e-09", NS("0", "0", "0"));
+    waits("\"name\":\"MPI_Win_wait\",\"seconds\":6.5e-08", NS("1.3e-08", "0", "0"));
+    assert_int_equal(made.record.alone, 0);
+}
+
 /* All for the last, and the last for nobody. */
 static void a_barrier_waits_for_all(void **state)
 {
@@ -324,7 +353,7 @@ static void gaps_and_requests(void **state)
     message(ITEM_SEND, 0, 7, OTHER, 32, 0);
     message(ITEM_RECEIVE, 0, 7, WORLD, 0, 0);
     writes("0.000005000",
-           "2 messages of 96 bytes, and 0 of barriers and answers\n"
+           "2 messages of 96 bytes, and 0 of barriers, epochs and answers\n"
            "# recording took 0.000000050 s, calls that MPI_Pcontrol left out 0.000000000 s",
            "r0.0.work: work rank0 1us\n"
            "r0.0.Isend: send rank0 -> rank1 64B tag 7 after r0.0.work\n"
@@ -348,7 +377,7 @@ static void asking_again(void **state)
     rank(4000);
     call_by(1, CALL_MPI_Recv, 0, 4000, ITEM_PAUSED);
     writes("0.000004000",
-           "0 messages of 0 bytes, and 0 of barriers and answers\n"
+           "0 messages of 0 bytes, and 0 of barriers, epochs and answers\n"
            "# recording took 0.000000000 s, calls that MPI_Pcontrol left out 0.000004000 s",
            "r0.2.work: work rank0 1us\n"
            "r0.3.work: work rank0 1.7us after r0.2.work\n");
@@ -372,7 +401,7 @@ static void fences_and_allreduces(void **state)
         part(1 - r, 4 + 4u * (unsigned)r, 0);
         part(1 - r, 8 - 4u * (unsigned)r, ITEM_SECOND);
     }
-    writes("0.000000000", "5 messages of 40 bytes, and 2 of barriers and answers",
+    writes("0.000000000", "5 messages of 40 bytes, and 2 of barriers, epochs and answers",
            "r0.0.Put: rank0 -> rank1 16B\n"
            "r0.1.Win_fence: send rank0 -> rank1 1B tag 1 after r0.0.Put\n"
            "r0.1.Win_fence.1: receive rank1 -> rank0 1B tag 1 after r0.0.Put\n"
@@ -525,7 +554,7 @@ static void sends_of_other_modes(void **state)
         call(CALL_MPI_Recv, 0, 0);
         message(ITEM_RECEIVE, 0, 4, WORLD, 0, 0);
     }
-    writes("0.000000000", "3 messages of 240 bytes, and 1 of barriers and answers",
+    writes("0.000000000", "3 messages of 240 bytes, and 1 of barriers, epochs and answers",
            "r0.0.Bsend: send rank0 -> rank1 70B tag 4 eager\n"
            "r0.1.Issend: send rank0 -> rank1 80B tag 4 after r0.0.Bsend\n"
            "r0.1.answer.1: receive rank1 -> rank0 0B tag 5 after r0.1.Issend\n"
@@ -584,6 +613,7 @@ TEST_GROUP(record)
         cmocka_unit_test_setup_teardown(a_send_waits_for_its_receiver, begin, end),
         cmocka_unit_test_setup_teardown(a_wait_waits_for_the_last, begin, end),
         cmocka_unit_test_setup_teardown(a_probe_waits_for_the_next_message, begin, end),
+        cmocka_unit_test_setup_teardown(epochs_wait_for_post_and_complete, begin, end),
         cmocka_unit_test_setup_teardown(a_barrier_waits_for_all, begin, end),
         cmocka_unit_test_setup_teardown(a_broadcast_waits_for_its_root, begin, end),
         cmocka_unit_test_setup_teardown(messages_meet_in_order, begin, end),

@@ -5,6 +5,7 @@
  *
  *     calls -> record_calls.c -> record_log.c       items, on each rank
  *                             -> record_requests.c  what is under way
+ *                             -> record_epochs.c    on windows
  *     rank 0: record_job.c    -> record_match.c     who met whom
  *                             -> record_waiting.c   who waited for whom, and how long
  *                             -> record_schedule.c  the schedule, and record_collectives.c
@@ -85,6 +86,13 @@ void hop_requests_add(const struct hop_request *request);
 struct hop_request *hop_requests_take(uintptr_t handle);
 void hop_requests_give_back(struct hop_request *request);
 void hop_requests_drop(struct hop_request *request);
+
+/* ---- epochs of windows (record_epochs.c) ---- */
+
+/* What MPI_Win_post, start, complete, wait and a successful test say to other ranks and hear from them, as messages of no
+ * bytes; a window by its number, its ranks those of the job. */
+void hop_epochs_add(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const uintptr_t *arguments,
+                    const struct hop_mpi_ranks *window, void (*push)(struct hop_item item));
 
 /* ---- calls (record_calls.c), and a job's record from end to end (record_job.c) ---- */
 

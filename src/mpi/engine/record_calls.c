@@ -317,7 +317,7 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
                         const struct hop_mpi_ranks *ranks)
 {
     enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
-    if ((kind == KIND_PROBE || kind == KIND_MPROBE) && !out(call, a, 'F', 1))
+    if ((kind == KIND_PROBE || kind == KIND_MPROBE || kind == KIND_EPOCH) && !out(call, a, 'F', 1))
         return false;
     if (kind == KIND_COMPLETE)
         return hop_completions_each(&scribe.about, &hop_mpi_rows[call], a, end_request);
@@ -332,6 +332,8 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
                                .peer = known ? ranks->world ? ranks->world[*target] : (int)*target : HOP_MPI_ELSEWHERE,
                                .where = ranks ? ranks->id : 0});
     }
+    if (ranks && (kind == KIND_EPOCH || call == CALL_MPI_Win_complete))
+        hop_epochs_add(mpi, call, a, ranks, push);
     if (kind == KIND_COMM || role(call, a, 'X'))
         push_together(call, made(call, a));
     else if (role(call, a, 'V') && scribe.window_ranks > 1)
@@ -340,7 +342,7 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
                                .peer = -1,
                                .where = scribe.window,
                                .size = scribe.window_ranks});
-    else if (kind != KIND_START && kind != KIND_START_ALL && kind != KIND_SYNC)
+    else if (kind != KIND_START && kind != KIND_START_ALL && kind != KIND_SYNC && kind != KIND_EPOCH)
         write_moves(call, a, receive, ranks);
     return true;
 }

@@ -133,6 +133,10 @@ static void add_begun(struct hop_emitter *e, uint32_t item, struct hop_thread_fr
     e->eager = false;
     if (sent->flags & ITEM_ANSWERED)
         op = add_answer(e, about, sent, op);
+    if (about == sent && hop_calls_kind(e->record->items[e->record->call[item]].call) < KIND_POINT) { /* of an epoch */
+        e->messages--;
+        e->rounds++;
+    }
     e->op_of[item] = op;
     if (!(about->flags & ITEM_LATER))
         hop_emit_add_to(e, &t->front, op);
@@ -185,6 +189,8 @@ static void add_items(struct hop_emitter *e, uint32_t call, struct hop_thread_fr
             add_one_sided(e, i, t);
         else if (item->kind == ITEM_SYNC)
             sync(e, item, t);
+        if (item->kind == ITEM_SYNC && i + 1 < end && record->items[i + 1].kind == ITEM_RECEIVE)
+            hop_emit_copy_to(e, &e->before, &t->front); /* MPI_Win_complete is told to targets behind what was put */
         for (int32_t k = 0; item->kind == ITEM_DONE && k <= item->peer; k++)
             hop_emit_add_to(e, &t->front, e->op_of[first + item->where + (uint32_t)k]);
     }
@@ -256,9 +262,9 @@ static void add_head(struct hop_emitter *e, uint64_t end_ns)
                              record->library);
     hop_schedule_add_comment(e->schedule, "measured %.9f s, from the first MPI_Init's end to the last MPI_Finalize",
                              (double)end_ns / 1e9);
-    hop_schedule_add_comment(e->schedule,
-                             "%" PRIu64 " messages of %" PRIu64 " bytes, and %" PRIu64 " of barriers and answers",
-                             e->messages, e->bytes, e->rounds);
+    hop_schedule_add_comment(
+        e->schedule, "%" PRIu64 " messages of %" PRIu64 " bytes, and %" PRIu64 " of barriers, epochs and answers",
+        e->messages, e->bytes, e->rounds);
     struct not_predicted more = find_not_predicted(record);
     if (more.recording_ns + more.paused_ns)
         hop_schedule_add_comment(e->schedule, "recording took %.9f s, calls that MPI_Pcontrol left out %.9f s",

@@ -2,7 +2,8 @@
 /*
  * How much of the time in calls went by before the partner came: before a message's sender called its send, before a
  * receiver had begun its receive, before those came who send to a rank in a collective. Of a call that ends several, the
- * last partner counts. A send that returned before its receive was begun waited for nobody.
+ * last partner counts. A send that returned before its receive was begun waited for nobody, as did an MPI_Win_start that
+ * returned before a post.
  */
 #include "base/json_write.h"
 #include "mpi/engine/record.h"
@@ -106,14 +107,14 @@ static struct arrival later(const struct account *a, uint32_t item, uint64_t end
     const struct hop_mpi_record *record = a->record;
     uint32_t kind = record->items[item].kind, partner = record->partner[item];
     struct arrival other = {0};
-    if (partner == HOP_NONE)
+    if (partner == HOP_NONE || (kind == ITEM_SEND && record->items[item].flags & ITEM_EAGER))
         return known;
     if (kind == ITEM_TOGETHER)
         other = a->met[item];
     else if (kind == ITEM_SEND || kind == ITEM_RECEIVE || kind == ITEM_PROBED)
         other = (struct arrival){hop_record_began(record, partner), hop_record_owner(record, partner),
                                  kind == ITEM_SEND ? LATE_RECEIVER : LATE_SENDER};
-    bool waited = other.how != LATE_RECEIVER || other.ns < end_ns;
+    bool waited = (other.how != LATE_RECEIVER && kind != ITEM_PROBED) || other.ns < end_ns;
     return waited && other.ns > known.ns ? other : known;
 }
 
