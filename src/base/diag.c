@@ -48,7 +48,8 @@ enum hop_status hop_fail_with(struct hop_diag *diag, enum hop_status status, con
     (void)vsnprintf(text, sizeof text, format, arguments);
     diag->status = status;
     diag->place[0] = diag->expected[0] = '\0';
-    (void)snprintf(diag->what, sizeof diag->what, "%.*s", (int)what, text);
+    (void)snprintf(diag->what, sizeof diag->what, "%.*s",
+                   (int)(what < sizeof diag->what ? what : sizeof diag->what - 1), text);
     if (what < strlen(text))
         (void)snprintf(diag->expected, sizeof diag->expected, "%s", text + what + 1);
     return status;

@@ -320,7 +320,9 @@ static uint32_t read_over(const struct hop_topology *topology, const struct hop_
     uint32_t link = 0;
     unsigned directions = 1;
     const char *name = hop_json_name(at);
-    unsigned found = name ? hop_topology_find_links(topology, name, strlen(name), &link, &directions) : 1;
+    if (!name)
+        return 0;
+    unsigned found = hop_topology_find_links(topology, name, strlen(name), &link, &directions);
     if (found == 0 || directions == 3)
         hop_json_fail(at, HOP_ERR_INVALID,
                       "there is no link '%.140s'\nSWITCH->NODE: two joined nodes, the switch that sends first", name);

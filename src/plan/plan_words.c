@@ -48,7 +48,7 @@ static const char *who(const struct hop_plan_result *r, char *text, size_t size)
 
 const char *hop_plan_words(const struct hop_plan_result *r, char *text, size_t size)
 {
-    char share[16], about[128], seconds[32], chosen[96] = "";
+    char share[16], about[160], seconds[32], chosen[96] = "";
     (void)who(r, about, sizeof about);
     (void)hop_show_seconds(r->direct_s, seconds, sizeof seconds);
     if (r->ways.taken && r->ways.way == HOP_PLAN_STAGED)

@@ -330,7 +330,7 @@ enum hop_status hop_team_start(const struct hop_team_options *options, struct ho
 {
     const char *session = getenv(HOP_LAUNCH_SESSION), *rank = getenv(HOP_LAUNCH_RANK);
     char alone[HOP_SESSION_SIZE];
-    uint32_t node_size;
+    uint32_t node_size = 0;
     if (session && rank)
         return join_as_launched(session, rank, options, team, diag);
     HOP_CHECK(read_node_size(&node_size, diag));

@@ -42,7 +42,8 @@ static void open_scene(struct scene *s, const char *machine, uint32_t items, boo
                                       1000000 * (1 + random_below(2)), 1, D));
         }
     }
-    const struct hop_congest_input input = {s->topology, s->router, s->traffic, s->devices, s->hosts, s->places.count};
+    const struct hop_congest_input input = {s->topology, s->router,       s->traffic, s->devices,
+                                            s->hosts,    s->places.count, NULL};
     CHECK(hop_congest_create(&input, &s->congest, D));
     s->places.room = s->room;
     s->places.groups = GROUPS;

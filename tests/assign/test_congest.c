@@ -60,7 +60,8 @@ static void open_scene(struct scene *s, const char *machine, uint32_t items)
 /* Once the traffic is there. */
 static void make_congest(struct scene *s)
 {
-    s->input = (struct hop_congest_input){s->topology, s->router, s->traffic, s->devices, s->hosts, s->places.count};
+    s->input =
+        (struct hop_congest_input){s->topology, s->router, s->traffic, s->devices, s->hosts, s->places.count, NULL};
     CHECK(hop_congest_create(&s->input, &s->congest, D));
 }
 

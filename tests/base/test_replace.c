@@ -17,7 +17,7 @@ static char folder[64];
 
 static const char *in_folder(const char *name)
 {
-    static char path[4][128];
+    static char path[4][sizeof folder + 256];
     static unsigned next;
     char *made = path[next++ % 4];
     (void)snprintf(made, sizeof path[0], "%s/%s", folder, name);

@@ -819,7 +819,7 @@ static void risks_are_those_that_a_search_of_all_pairs_finds(void **state)
         CHECK(hop_lint_timeline(timeline, &risks, &found, D));
         for (unsigned hub = 0; hub < spec.switches; hub++) {
             double expected = exposed_by_search(timeline, copies, count, hub), got = 0;
-            char name[16];
+            char name[24];
             (void)snprintf(name, sizeof name, "switch%u", hub);
             for (uint32_t r = 0; r < found; r++) {
                 if (strcmp(hop_topology_node(t, hop_topology_link(t, risks[r].what.uplink / 2)->ends[0])->name, name) ==

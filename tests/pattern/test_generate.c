@@ -986,7 +986,7 @@ static void words_mean_one_exchange(void **state)
                                         "random:6,transfers=40,seed=3",
                                         "random:6,distinct-sources,min-bytes=1,max-bytes=1KiB"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        char names[64][8];
+        char names[64][16];
         const char *devices[64];
         struct hop_ranks ranks = {devices, 0};
         struct hop_schedule *schedule;

@@ -385,7 +385,8 @@ static void json_of_all_orders_adds_up(void **state)
     struct hop_schedule *schedule = make_halo(2, 4, 2, 1);
     struct hop_order_distribution *d = NULL;
     const struct hop_order_options options = {.allow_unclean = true};
-    const struct hop_order_report report = {topology, schedule, &options, 1, NULL};
+    const struct hop_order_report report = {
+        .topology = topology, .schedule = schedule, .options = &options, .chunks = 1};
     CHECK(hop_order_enumerate(topology, schedule, &options, &d, D));
     char *text = hop_order_distribution_to_json(&report, d);
     json_t *all = json_loads(text, 0, NULL);
@@ -425,7 +426,8 @@ static void json_of_a_search_holds_its_best_order(void **state)
     struct hop_order_result *r = NULL;
     const uint32_t marked[] = {1};
     const struct hop_order_options options = {.objective = HOP_ORDER_MARKED, .marked = marked, .marked_count = 1};
-    const struct hop_order_report report = {topology, schedule, &options, 1, NULL};
+    const struct hop_order_report report = {
+        .topology = topology, .schedule = schedule, .options = &options, .chunks = 1};
     CHECK(hop_order_search(topology, schedule, &options, &r, D));
     char *text = hop_order_result_to_json(&report, r), *best = hop_schedule_to_text(r->best);
     json_t *all = json_loads(text, 0, NULL);

@@ -101,7 +101,7 @@ static void copies_at_once_within_a_device_take_so_many_times_as_long(void **sta
     static const char *const queues[] = {"queue strict\n", "queue ready\n"};
     for (unsigned trial = 0; trial < 32; trial++) {
         unsigned count = 1 + trial % 8;
-        char text[512] = "", name[8];
+        char text[512] = "", name[16];
         const struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS,
                                                      .sources_unlimited = trial & 16,
                                                      .fidelity = trial & 8 ? HOP_FIDELITY_PACKET : HOP_FIDELITY_FLUID};
