@@ -454,13 +454,18 @@ static void of_random_faults_in_random_tori_every_byte_is_told(void **state)
         assert_true(b.makespan_s == makespan_s);
         char *again = hop_timeline_to_json(b.timeline, NULL, false);
         assert_string_equal(text, again);
-        lost += strstr(text, "\"reason\"") != NULL;
-        resent += strstr(text, "\"resent_bytes\":0,") == NULL;
+        bool some_lost = false, some_resent = false;
+        for (uint32_t op = 0; op < hop_schedule_count(b.schedule); op++) {
+            some_lost = some_lost || delivery(&b, op).lost_bytes > 0;
+            some_resent = some_resent || delivery(&b, op).resent_bytes > 0;
+        }
+        lost += some_lost;
+        resent += some_resent;
         free(text);
         free(again);
         tear_down(&b);
     }
-    assert_true(lost > cases / 20 && resent > cases / 50);
+    assert_true(lost > cases / 20 && resent > cases / 20);
 }
 
 /* All pairs, links dead from the beginning, in tori of extents of 2 and where rings are parted: ways leave their dimension. */
