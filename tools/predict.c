@@ -189,10 +189,15 @@ static int run(int argc, char **argv)
         show_one(&r, &cases[0]);
     else
         predict_show_side_by_side(cases, count, r.ranges != RANGES_NONE, effort_of(&r));
-    bool lost = false;
-    for (uint32_t i = 0; i < count; i++)
-        lost = lost || predict_lost_bytes(&cases[i]) > 0;
-    return lost ? TOOL_NEGATIVE : TOOL_OK;
+    int status = TOOL_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t lost = predict_lost_bytes(&cases[i]);
+        status = lost > 0 ? TOOL_NEGATIVE : status;
+        if (lost > 0 && (count > 1 || r.gantt || r.explain)) /* else it was told */
+            fprintf(stderr, "hopcast: warning: %llu bytes of %s are lost by faults\n", (unsigned long long)lost,
+                    cases[i].label);
+    }
+    return status;
 }
 
 const struct tool_command tool_predict = {
