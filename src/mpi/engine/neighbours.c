@@ -53,6 +53,30 @@ static int length(const struct walk *w, const struct hop_mpi_block *block)
     return travels(w, block) ? (int)sizeof(struct record) + (int)bytes_of(w, block) : 0;
 }
 
+/* ---- messages ---- */
+
+static struct hop_mpi_block bytes_at(const struct walk *w, const void *at, int bytes, int rank)
+{
+    return (struct hop_mpi_block){(void *)(uintptr_t)at, bytes, w->mpi->byte, rank};
+}
+
+static void *begin(const struct walk *w, const struct hop_mpi_block *out, int outs, const struct hop_mpi_block *in,
+                   int ins, uintptr_t comm)
+{
+    void *begun = w->mpi->exchange(out, outs, in, ins, comm);
+    if (!begun)
+        hop_collective_die(w->job, "messages to neighbours could not be sent");
+    return begun;
+}
+
+static void exchange(struct walk *w, const struct hop_mpi_block *out, int outs, const struct hop_mpi_block *in, int ins,
+                     uintptr_t comm)
+{
+    note(w, w->mpi->exchanged(begin(w, out, outs, in, ins, comm), outs + ins));
+}
+
+/* ---- blocks that travel ---- */
+
 static struct hop_mpi_wanted wanted_of(const struct walk *w, const struct hop_mpi_block *block, bool in)
 {
     struct hop_mpi_items items = {.address = block->at, .count = block->count, .type = block->type, .blocks = 1};
@@ -119,7 +143,7 @@ static char *by_machine(const struct walk *w, const char *all, const int *bytes,
 }
 
 /* With each other leader, of which there is something or for which: what there is for its machine. */
-static char *swap(struct walk *w, char *sorted, const int *there, const int *back, int *total)
+static char *swap(struct walk *w, const char *sorted, const int *there, const int *back, int *total)
 {
     int machines = w->levels->machines, outs = 0, ins = 0;
     struct hop_mpi_block *blocks = reserve(w, (size_t)machines * 2, sizeof *blocks);
@@ -129,14 +153,11 @@ static char *swap(struct walk *w, char *sorted, const int *there, const int *bac
     char *came = reserve(w, (size_t)*total, 1), *in = came;
     for (int m = 0; m < machines; in += back[m], sorted += there[m], m++) {
         if (there[m] > 0)
-            blocks[outs++] = (struct hop_mpi_block){sorted, there[m], w->mpi->byte, m};
+            blocks[outs++] = bytes_at(w, sorted, there[m], m);
         if (back[m] > 0)
-            blocks[machines + ins++] = (struct hop_mpi_block){in, back[m], w->mpi->byte, m};
+            blocks[machines + ins++] = bytes_at(w, in, back[m], m);
     }
-    void *begun = w->mpi->exchange(blocks, outs, blocks + machines, ins, w->levels->leaders);
-    if (!begun)
-        hop_collective_die(w->job, "messages between machines could not be sent");
-    note(w, w->mpi->exchanged(begun, outs + ins));
+    exchange(w, blocks, outs, blocks + machines, ins, w->levels->leaders);
     free(blocks);
     return came;
 }
@@ -162,30 +183,79 @@ static char *by_place(const struct walk *w, const char *all, int total, int *for
     return sorted;
 }
 
-/* Between leaders: what this machine's ranks have, to those that it is for. */
-static char *lead(struct walk *w, const char *mine, const int *own, int *for_place, int *at)
+/* To a leader from its ranks: of each how much it has for each machine and gets from each, and what it has. */
+static char *collect(struct walk *w, const char *mine, int *sizes, int *total)
 {
-    int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], each = 2 * machines, came_bytes;
-    int *sizes = reserve(w, (size_t)(ranks * each), sizeof(int)), *of = reserve(w, (size_t)ranks * 2, sizeof(int));
-    int *there = reserve(w, (size_t)each, sizeof(int));
-    note(w, w->mpi->perform(HOP_COLLECTIVE_GATHER, own, sizes, (uint64_t)each * sizeof(int), 0, w->levels->here, 0, 0));
-    for (int i = 0; i < ranks * each; i++) {
-        there[i % each] += sizes[i];
-        of[i / each] += i % each < machines ? sizes[i] : 0;
+    int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], ins = 0;
+    struct hop_mpi_block *in = reserve(w, (size_t)ranks, sizeof *in);
+    for (int p = 1; p < ranks; p++)
+        in[p - 1] = bytes_at(w, sizes + p * 2 * machines, 2 * machines * (int)sizeof(int), p);
+    exchange(w, NULL, 0, in, ranks - 1, w->levels->here);
+    *total = 0;
+    for (int i = 0; i < ranks * machines; i++)
+        *total += sizes[i / machines * 2 * machines + i % machines];
+    char *all = reserve(w, (size_t)*total, 1);
+    for (int p = 0, at = 0; p < ranks; p++) {
+        int bytes = 0;
+        for (int m = 0; m < machines; m++)
+            bytes += sizes[p * 2 * machines + m];
+        if (p == 0)
+            memcpy(all, mine, (size_t)bytes);
+        else if (bytes > 0)
+            in[ins++] = bytes_at(w, all + at, bytes, p);
+        at += bytes;
     }
-    int all = add_up(of, of + ranks, ranks);
-    char *gathered = reserve(w, (size_t)all, 1);
-    note(w, w->mpi->gatherv(mine, of[0], gathered, of, of + ranks, 0, w->levels->here));
-    char *sorted = by_machine(w, gathered, sizes, all);
+    exchange(w, NULL, 0, in, ins, w->levels->here);
+    free(in);
+    return all;
+}
+
+/* From a leader to its ranks; what is its own, too. */
+static void hand_out(struct walk *w, const char *placed, const int *for_place, const int *at, char *got, int coming)
+{
+    int ranks = w->levels->count[w->levels->own], outs = 0;
+    struct hop_mpi_block *out = reserve(w, (size_t)ranks, sizeof *out);
+    for (int p = 1; p < ranks; p++) {
+        if (for_place[p] > 0)
+            out[outs++] = bytes_at(w, placed + at[p], for_place[p], p);
+    }
+    memcpy(got, placed + at[0], (size_t)(for_place[0] < coming ? for_place[0] : coming));
+    exchange(w, out, outs, NULL, 0, w->levels->here);
+    free(out);
+}
+
+static void lead(struct walk *w, const char *mine, const int *own, char *got, int coming)
+{
+    int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], each = 2 * machines, total,
+        came_bytes;
+    int *sizes = reserve(w, (size_t)(ranks * each), sizeof(int)), *there = reserve(w, (size_t)each, sizeof(int));
+    int *for_place = reserve(w, (size_t)ranks * 2, sizeof(int));
+    memcpy(sizes, own, (size_t)each * sizeof *own);
+    char *all = collect(w, mine, sizes, &total);
+    for (int i = 0; i < ranks * each; i++)
+        there[i % each] += sizes[i];
+    char *sorted = by_machine(w, all, sizes, total);
     char *came = swap(w, sorted, there, there + machines, &came_bytes);
-    char *placed = by_place(w, came, w->error ? 0 : came_bytes, for_place, at);
+    if (w->error) /* the others wait for what comes */
+        hop_collective_die(w->job, "messages between machines failed");
+    char *placed = by_place(w, came, came_bytes, for_place, for_place + ranks);
+    hand_out(w, placed, for_place, for_place + ranks, got, coming);
+    free(placed);
     free(came);
     free(sorted);
-    free(gathered);
+    free(all);
+    free(for_place);
     free(there);
-    free(of);
     free(sizes);
-    return placed;
+}
+
+/* All others wait once, for what comes. */
+static void follow(struct walk *w, const char *mine, int bytes, const int *own, char *got, int coming)
+{
+    const struct hop_mpi_block out[] = {bytes_at(w, own, 2 * w->levels->machines * (int)sizeof(int), 0),
+                                        bytes_at(w, mine, bytes, 0)},
+                               in = bytes_at(w, got, coming, 0);
+    exchange(w, out, bytes > 0 ? 2 : 1, &in, coming > 0, w->levels->here);
 }
 
 static void unpack(struct walk *w, const char *from, int total)
@@ -207,9 +277,9 @@ static void unpack(struct walk *w, const char *from, int total)
 
 static void travel(struct walk *w)
 {
-    int machines = w->levels->machines, ranks = w->levels->count[w->levels->own], own = 0, coming = 0;
-    int *bytes = reserve(w, (size_t)machines * 2, sizeof(int)), *for_place = reserve(w, (size_t)ranks * 2, sizeof(int));
-    char *mine = pack(w, bytes), *placed = NULL;
+    int machines = w->levels->machines, own = 0, coming = 0;
+    int *bytes = reserve(w, (size_t)machines * 2, sizeof(int));
+    char *mine = pack(w, bytes);
     for (int m = 0; m < machines; m++)
         own += bytes[m];
     for (int i = 0; i < w->ins; i++) {
@@ -218,21 +288,15 @@ static void travel(struct walk *w)
         bytes[machines + w->levels->machine[w->in[i].rank]] += length(w, &w->in[i]);
         coming += length(w, &w->in[i]);
     }
-    if (w->levels->place == 0) {
-        placed = lead(w, mine, bytes, for_place, for_place + ranks);
-    } else {
-        note(w, w->mpi->perform(HOP_COLLECTIVE_GATHER, bytes, NULL, (uint64_t)machines * 2 * sizeof(int), 0,
-                                w->levels->here, 0, 0));
-        note(w, w->mpi->gatherv(mine, own, NULL, NULL, NULL, 0, w->levels->here));
-    }
     char *got = reserve(w, (size_t)coming, 1);
-    note(w, w->mpi->scatterv(placed, for_place, for_place + ranks, got, coming, 0, w->levels->here));
+    if (w->levels->place == 0)
+        lead(w, mine, bytes, got, coming);
+    else
+        follow(w, mine, own, bytes, got, coming);
     if (!w->error)
         unpack(w, got, coming);
     free(got);
-    free(placed);
     free(mine);
-    free(for_place);
     free(bytes);
 }
 
@@ -249,9 +313,7 @@ static void go(struct walk *w)
         if (w->in[i].rank >= 0 && !travels(w, &w->in[i]))
             straight[outs + ins++] = w->in[i];
     }
-    void *begun = w->mpi->exchange(straight, outs, straight + outs, ins, w->levels->everyone);
-    if (!begun)
-        hop_collective_die(w->job, "messages to neighbours could not be sent");
+    void *begun = begin(w, straight, outs, straight + outs, ins, w->levels->everyone);
     travel(w);
     note(w, w->mpi->exchanged(begun, outs + ins));
     free(straight);
