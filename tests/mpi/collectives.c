@@ -519,6 +519,16 @@ static void order(void)
             check(getenv("HOPCAST_MPI_REPRODUCIBLE") == NULL || (folded == sum[i] && wide_folded == wide_sum[i]),
                   "sum in the order of ranks", count, i);
         }
+        static double part[COUNT];
+        int parts[64] = {count}, first = 0;
+        for (int r = 1; r < world_ranks; r++)
+            parts[0] -= parts[r] = r < count / world_ranks ? r : 0; /* parts that differ */
+        for (int r = 0; r < world_rank; r++)
+            first += parts[r];
+        MPI_Reduce_scatter(mine, part, parts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        check(getenv("HOPCAST_MPI_REPRODUCIBLE") == NULL ||
+                  memcmp(part, sum + first, (size_t)parts[world_rank] * sizeof *part) == 0,
+              "parts of a sum in the order of ranks", count, first);
         MPI_Reduce(mine, sum, count, MPI_DOUBLE, MPI_SUM, 1, MPI_COMM_WORLD);
         memcpy(&bits, &sum[count - 1], sizeof bits);
         hash = world_rank == 1 ? hash * 31 + bits : hash;
