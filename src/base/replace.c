@@ -45,7 +45,9 @@ bool hop_replacing_begin(struct hop_replacing *r, const char *path)
     bool exists = stat(path, &there) == 0;
     *r = (struct hop_replacing){
         .file = -1, .path = exists ? realpath(path, NULL) : strdup(path), .mode = exists ? there.st_mode & 0777 : 0};
-    if (r->path && exists && S_ISDIR(there.st_mode))
+    if (!path[0])
+        errno = ENOENT;
+    else if (r->path && exists && S_ISDIR(there.st_mode))
         errno = EISDIR;
     else if (r->path && exists && !S_ISREG(there.st_mode))
         r->file = open(r->path, O_WRONLY | O_CLOEXEC);

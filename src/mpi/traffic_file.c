@@ -7,6 +7,7 @@
 #include "mpi/traffic_file.h"
 
 #include "base/json_write.h"
+#include "base/replace.h"
 #include "mpi/summary.h"
 #include "mpi/ticks.h"
 
@@ -246,22 +247,14 @@ static void compose(struct hop_buffer *out, struct file *file)
     out->failed = out->failed || file->pairs.failed || file->processes.failed || file->sites.failed;
 }
 
-/* Under another name first, so that there is never half a file. */
 static void write_file(struct file *file, const char *path)
 {
-    char other[4096];
     struct hop_buffer out = {0};
     hop_sites_finish(&file->sites);
     compose(&out, file);
-    (void)snprintf(other, sizeof other, "%s.%ld", path, (long)getpid());
-    FILE *stream = out.failed ? NULL : fopen(other, "w");
-    bool fine = stream && fwrite(out.text, 1, out.length, stream) == out.length;
-    fine = stream && fclose(stream) == 0 && fine && rename(other, path) == 0;
-    if (!fine)
+    if (out.failed || !hop_replace_file(path, out.text))
         (void)fprintf(stderr, "libhopcast_mpi.so: no traffic file %s: %s\n", path,
                       out.failed ? "out of memory" : strerror(errno));
-    if (stream && !fine)
-        (void)unlink(other);
     hop_buffer_finish(&out);
 }
 

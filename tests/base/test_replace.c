@@ -147,6 +147,7 @@ static void what_cannot_be_replaced_is_told_before(void **state)
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
     assert_true(hop_can_replace(in_folder("pipe"))); /* and does not wait for a reader */
     assert_false(hop_can_replace(folder));
+    assert_false(hop_can_replace(""));
     assert_false(hop_can_replace(in_folder("nowhere/new")));
     assert_int_equal(clear_folder(), 1);
 }

@@ -188,8 +188,11 @@ static void dropped(void *state)
 static void count_off(int *machine, int ranks)
 {
     const char *asked = getenv("HOPCAST_NODE_SIZE");
-    long size = asked ? strtol(asked, NULL, 10) : 0;
-    for (int r = 0; r < ranks && size > 0; r++)
+    char *end = NULL;
+    long size = asked ? strtol(asked, &end, 10) : 0;
+    if (asked && asked[0] && (size <= 0 || *end))
+        say("HOPCAST_NODE_SIZE=%s is no number of ranks of a machine; machines are as they are found", asked);
+    for (int r = 0; r < ranks && size > 0 && !*end; r++)
         machine[r] = machine[r] < 0 ? -1 : (int)(r - r % size);
 }
 
@@ -226,7 +229,7 @@ static bool measure(const char *path)
     }
     hop_table_finish(&table);
     bool all = here.job->mpi->all_agree(fine);
-    say(all ? "%s is written, and used from here on" : "%s could not be written: %s", path,
+    say(all ? "%s is written, and used from here on" : "the table '%s' could not be written: %s", path,
         diag.what[0] ? diag.what : strerror(errno));
     return all;
 }

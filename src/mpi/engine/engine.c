@@ -4,8 +4,21 @@
 #include "mpi/engine/mapping.h"
 #include "mpi/engine/record.h"
 
+#include <stdio.h>
+#include <string.h>
+
+/* What is neither is taken for no. */
+static void check_switch(const struct hop_mpi_job *job, enum hop_mpi_asked asked, const char *name)
+{
+    const char *value = job->asked[asked];
+    if (job->rank == 0 && value[0] && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        (void)fprintf(stderr, "libhopcast_mpi.so: %s=%s does nothing: only 1 asks for it\n", name, value);
+}
+
 static void begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])
 {
+    check_switch(job, ASKED_REPRODUCIBLE, "HOPCAST_MPI_REPRODUCIBLE");
+    check_switch(job, ASKED_WAITING, "HOPCAST_MPI_WAITING");
     if (job->asked[ASKED_MAP][0])
         hop_mapping_begin(job);
     hop_collectives_begin(job, takes);
