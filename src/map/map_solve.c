@@ -57,9 +57,11 @@ static struct hop_map_solved exchange_best(struct hop_map_work *work, const stru
         if (c.value > c.bound * PROVED && (items <= GREEDY || items > MANY || !scotch))
             (void)enter(work, &c, hop_assign_greedy, "greedy + exchange");
         uint64_t seeds = !scotch ? 0 : items <= MANY ? SEEDS : SEEDS_MANY;
+        const char *before = items > MANY ? c.method : NULL; /* what the first of SCOTCH's must be better than */
         for (uint64_t k = 0; k < seeds && c.value > c.bound * PROVED && hop_map_goes_on(work, c.value, 0); k++) {
             seeded.seed = problem->seed + k;
-            (void)enter(work, &c, hop_assign_scotch, "scotch + exchange");
+            if (!enter(work, &c, hop_assign_scotch, "scotch + exchange") || c.method == before)
+                break;
         }
         (void)hop_map_goes_on(work, c.value, 0);
     }
