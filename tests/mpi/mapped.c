@@ -41,6 +41,8 @@ static void load(void)
 {
     const char *named = getenv("HOPCAST_CUDA_LIBRARY");
     void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver && getenv("HOPCAST_HIP_LIBRARY")) /* the stand-in is both */
+        driver = dlopen(getenv("HOPCAST_HIP_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
     find(driver, "cuInit", &cuda.init);
     find(driver, "cuCtxGetCurrent", &cuda.current);
     find(driver, "cuCtxSetCurrent", &cuda.set);

@@ -106,6 +106,16 @@ def from_file():
         check(words in told, f"'{words}' is said: {told}")
 
 
+def of_amd():
+    """Where there is no CUDA driver, by HIP's: the stand-in is that, too."""
+    write("a.map", f"0 gpu3 bus={bus(3)}\n1 gpu0 bus={bus(0)}\n2 gpu5 bus={bus(5)}\n")
+    done, said = run(3, ["1:before=4", "2:chooses=1"], HOPCAST_MAP="a.map", HOPCAST_CUDA_LIBRARY="/none", HOPCAST_HIP_LIBRARY=fake_cuda)
+    check(done.returncode == 0, f"runs over HIP: {done.stderr}")
+    has(said, 0, everywhere(3), "by its bus id over HIP")
+    has(said, 1, {"first": bus(5).upper()}, "a device of HIP's before MPI_Init")
+    has(said, 2, {**everywhere(5), "first": bus(0).upper()}, "a later choice over HIP")
+
+
 def by_names():
     """As `hopcast map` writes it of a topology that has no bus ids."""
     whole, bare = machine()
@@ -204,4 +214,5 @@ def faults():
           f"unmapped: {said} {done.stderr}")
 
 
-run_parts(from_file, by_names, in_one_step, some_ask, several_machines, faults, asked=[word for word in sys.argv[4:] if word != "-a"])
+asked = [word for word in sys.argv[4:] if word != "-a"]
+run_parts(from_file, *[of_amd] * ("-a" in sys.argv or bool(asked)), by_names, in_one_step, some_ask, several_machines, faults, asked=asked)

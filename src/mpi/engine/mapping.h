@@ -8,7 +8,7 @@
  *                          |
  *                      mapping_seat.c     a rank takes its seat: device, cores by hwloc, the NIC by environment
  *                          |
- *                      mapping_device.c   the device of this process and all its threads, by the CUDA driver
+ *                      mapping_device.c   the device of this process and all its threads, by its driver
  *
  * Devices are never hidden: other processes open each other's memory only on devices that both see.
  */
@@ -91,6 +91,9 @@ struct hop_mapped_device {
     int numa;         /* -1: not known */
     char earlier[32]; /* the bus id of another one whose context was current, and stays; "": none */
 };
+/* Of NVIDIA's GPUs; where there are none, of AMD's. */
+struct hop_gpu;
+enum hop_status hop_mapped_driver(const struct hop_gpu **driver, struct hop_diag *diag);
 /* By its bus id, or NULL: as the index-th of so many. */
 enum hop_status hop_mapped_device_choose(const char *bus_id, uint32_t index, uint32_t of,
                                          struct hop_mapped_device *chosen, struct hop_diag *diag);

@@ -34,7 +34,7 @@ void hop_mapping_look(struct hop_mpi_view *view)
     const struct hop_gpu *driver;
     int count = 0;
     view->gpus = 0;
-    if (hop_gpu_load(&hop_gpu_cuda, &driver, NULL) != HOP_OK || driver->cuDeviceGetCount(&count) != 0)
+    if (hop_mapped_driver(&driver, NULL) != HOP_OK || driver->cuDeviceGetCount(&count) != 0)
         return;
     for (int i = 0; i < count && i < HOP_MAPPING_SEEN; i++) {
         char text[32] = "";
@@ -239,7 +239,7 @@ static enum hop_status map_cores(const struct maker *m, const struct hop_traffic
                        !m->gpu_count ? "there are no GPUs"
                        : !hop_traffic_bytes(m->traffic, HOP_MEMORY_DEVICE)
                            ? "the profile has no traffic of device memory"
-                           : "not all ranks have a CUDA driver");
+                           : "not all ranks have a CUDA driver, or HIP");
     hop_map_result_destroy(result);
     hop_topology_destroy(bare);
     hop_cores_destroy(cores);

@@ -3,7 +3,7 @@
  * The device of this process. The CUDA runtime works on the context that is current in a thread, and takes device 0's
  * where there is none: so the device's primary context, which the runtime uses too, is made current in this thread, in
  * each that starts from now on, and in older ones when they first call the MPI. A cudaSetDevice of the program's puts
- * another one in its place, and stays.
+ * another one in its place, and stays. HIP's contexts are its devices, and device 0's is current where there was none.
  */
 #include "mpi/engine/mapping.h"
 
@@ -24,6 +24,23 @@ static struct {
 } own;
 static bool chosen, other_claimed, other_seen; /* other_seen: own.other is whole */
 static _Thread_local bool met;
+
+enum hop_status hop_mapped_driver(const struct hop_gpu **driver, struct hop_diag *diag)
+{
+    struct hop_diag why;
+    const struct hop_gpu *amd;
+    int count = 0;
+    enum hop_status status = hop_gpu_load(&hop_gpu_cuda, driver, &why);
+    if (status == HOP_OK && (*driver)->cuDeviceGetCount(&count) == 0 && count > 0)
+        return HOP_OK;
+    if (hop_gpu_load(&hop_gpu_hip, &amd, NULL) == HOP_OK && amd->cuDeviceGetCount(&count) == 0 && count > 0) {
+        *driver = amd;
+        return HOP_OK;
+    }
+    if (status != HOP_OK && diag)
+        *diag = why;
+    return status;
+}
 
 static void name_device(const struct hop_gpu *driver, int number, char text[32])
 {
@@ -48,6 +65,16 @@ static bool is_elsewhere(const struct hop_gpu *driver, int number, char text[32]
         return false;
     name_device(driver, other, text);
     return true;
+}
+
+/* Whether the calling thread has chosen none, as far as that is to be told. */
+static bool is_fresh(const struct hop_gpu *driver)
+{
+    struct hop_gpu_context *current = NULL;
+    int number = -1;
+    if (driver->cuCtxGetCurrent(&current) != 0)
+        return false;
+    return !current || (driver->dialect == &hop_gpu_hip && driver->cuCtxGetDevice(&number) == 0 && number == 0);
 }
 
 static enum hop_status take(const struct hop_gpu *driver, int number, struct hop_diag *diag)
@@ -77,15 +104,15 @@ enum hop_status hop_mapped_device_choose(const char *bus_id, uint32_t index, uin
     const struct hop_device_options options = {.place = bus_id, .index = index};
     int number = 0;
     *found = (struct hop_mapped_device){.numa = -1};
-    HOP_CHECK(hop_gpu_load(&hop_gpu_cuda, &driver, diag));
+    HOP_CHECK(hop_mapped_driver(&driver, diag));
     int code = driver->cuDeviceGetCount(&found->visible);
     if (code != 0)
         return hop_gpu_fail(driver, "cuDeviceGetCount", code, diag);
     if (!bus_id && found->visible != (int)of)
         return hop_fail(diag, HOP_ERR_NOT_FOUND,
                         "the topology has %u GPUs and tells no PCI addresses, and the driver shows %d to this process\n"
-                        "all GPUs of that machine visible (CUDA_VISIBLE_DEVICES), or a topology with PCI addresses",
-                        of, found->visible);
+                        "all GPUs of that machine visible (%s), or a topology with PCI addresses",
+                        of, found->visible, driver->dialect->hidden);
     HOP_CHECK(hop_gpu_seek(driver, &options, &found->ordinal, diag));
     code = driver->cuDeviceGet(&number, found->ordinal);
     if (code != 0)
@@ -93,7 +120,8 @@ enum hop_status hop_mapped_device_choose(const char *bus_id, uint32_t index, uin
     name_device(driver, number, found->bus_id);
     memcpy(own.bus_id, found->bus_id, sizeof own.bus_id);
     found->numa = numa_of(driver, number, found->bus_id);
-    return is_elsewhere(driver, number, found->earlier) ? HOP_OK : take(driver, number, diag);
+    bool stays = !is_fresh(driver) && is_elsewhere(driver, number, found->earlier);
+    return stays ? HOP_OK : take(driver, number, diag);
 }
 
 void hop_mapped_device_drop(void)
@@ -112,8 +140,12 @@ void hop_mapped_device_drop(void)
 static bool is_drivers(const void *start)
 {
     Dl_info info;
+    static const char *const names[] = {"/libcuda", "/libnvidia", "/libamdhip", "/libhsa"};
     const char *slash = dladdr(start, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-    return slash && (strncmp(slash, "/libcuda", 8) == 0 || strncmp(slash, "/libnvidia", 10) == 0);
+    bool is = false;
+    for (size_t i = 0; i < HOP_COUNT(names) && slash; i++)
+        is = is || strncmp(slash, names[i], strlen(names[i])) == 0;
+    return is;
 }
 
 bool hop_mapped_device_takes(const void *start)
@@ -124,11 +156,10 @@ bool hop_mapped_device_takes(const void *start)
 /* Once in a thread, so that one whose context the program took away stays without. */
 void hop_mapped_device_thread(void)
 {
-    struct hop_gpu_context *current = NULL;
     if (met || !__atomic_load_n(&chosen, __ATOMIC_ACQUIRE))
         return;
     met = true;
-    if (own.driver->cuCtxGetCurrent(&current) == 0 && !current)
+    if (is_fresh(own.driver))
         (void)own.driver->cuCtxSetCurrent(own.context);
 }
 
