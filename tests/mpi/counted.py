@@ -356,7 +356,7 @@ int main(int count, char **words)
 
 def spawned():
     """A job that another one starts writes a file of its own; what goes between them stands in both."""
-    done, folder = run(patterns, "FOLDER", "spawn", ranks=2, HOPCAST_MPI_RECORD="run.hop")
+    done, folder = run(patterns, "FOLDER", "spawn", ranks=2, HOPCAST_MPI_RECORD="run.hop", HOPCAST_MPI_REPRODUCIBLE="1")
     if "Error in spawn call" in done.stderr:
         print("this MPI starts no other job here, with or without the library: spawning is not tried")
         return

@@ -32,6 +32,15 @@ static struct hop_comm_state *take(void)
     return state ? state : calloc(1, sizeof *state);
 }
 
+/* Ranks of a job that this one started, or was started by, go by variables of their own. */
+static bool is_of_one_job(const struct hop_mpi_ranks *ranks)
+{
+    bool own = true;
+    for (int r = 0; ranks->world && r < ranks->size && own; r++)
+        own = ranks->world[r] != HOP_MPI_ELSEWHERE;
+    return own;
+}
+
 static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct hop_mpi_ranks *ranks, uintptr_t comm)
 {
     struct hop_comm_state *state = take();
@@ -39,7 +48,7 @@ static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct ho
         return NULL;
     bool few = ranks->inter || ranks->size < 2;
     state->ranks = ranks;
-    state->orderly = rules->orderly && !few;
+    state->orderly = rules->orderly && !few && is_of_one_job(ranks);
     int machines = few ? 0 : hop_machines_of(rules->machine, ranks);
     state->machines = machines > 1 && machines < ranks->size;
     state->travels = rules->table ? hop_mpi_table_travels(rules->table, (uint32_t)ranks->size) : HOP_MPI_TRAVELS_MOST;
