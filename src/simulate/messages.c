@@ -571,7 +571,7 @@ enum hop_status hop_messages_create(struct hop_network *network, const struct ho
     timeline->network = network;
     timeline->original = timeline->schedule = schedule;
     timeline->detail = options->detail;
-    timeline->reduce_rate = hop_topology_parameter(timeline->topology, "reduce_rate")->value;
+    hop_timeline_read_rates(timeline);
     enum hop_status status = hop_messages_compile(m, network, diag);
     if (status == HOP_OK)
         *messages = m;

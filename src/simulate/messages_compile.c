@@ -339,8 +339,7 @@ static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct 
     bool moves = has_peer(m->actions[index].kind);
     struct hop_cost cost = {0};
     if (!moves) {
-        double duration_s =
-            op->kind == HOP_OP_WORK ? op->duration_s : hop_op_traffic_bytes(op) / m->timeline->reduce_rate;
+        double duration_s = op->kind == HOP_OP_WORK ? op->duration_s : hop_timeline_local_s(m->timeline, op);
         if (!to_ps(duration_s, &cost.cpu))
             return too_long(c, index);
     }

@@ -326,7 +326,7 @@ enum hop_status hop_simulation_prepare(struct hop_simulation *s, const struct ho
     t->topology = hop_network_topology(s->network);
     t->network = s->network;
     t->detail = s->options.detail;
-    t->reduce_rate = hop_topology_parameter(t->topology, "reduce_rate")->value;
+    hop_timeline_read_rates(t);
     HOP_CHECK(lower(s, schedule, diag));
     s->count = hop_schedule_count(t->schedule);
     s->queue_ready = hop_schedule_queue_ready(t->schedule);

@@ -84,7 +84,7 @@ enum hop_status hop_timeline_measured(struct hop_network *network, const struct 
                                .schedule = schedule,
                                .detail = HOP_DETAIL_SEGMENTS};
     t->measured = malloc(count * sizeof *t->measured);
-    t->reduce_rate = hop_topology_parameter(t->topology, "reduce_rate")->value;
+    hop_timeline_read_rates(t);
     t->times = calloc(count, sizeof *t->times);
     t->class_of = calloc(count, sizeof *t->class_of);
     t->classes = calloc(count, sizeof *t->classes);

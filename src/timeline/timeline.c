@@ -97,6 +97,20 @@ const struct hop_route *hop_timeline_route(const struct hop_timeline *timeline, 
     return none ? NULL : timeline->classes[timeline->class_of[op]].way;
 }
 
+void hop_timeline_read_rates(struct hop_timeline *timeline)
+{
+    const struct hop_topology *topology = timeline->topology;
+    timeline->reduce_rate = hop_topology_parameter(topology, "reduce_rate")->value;
+    timeline->sum_rate =
+        hop_topology_parameter(topology, hop_parameter_is_told(topology, "sum_rate") ? "sum_rate" : "reduce_rate")
+            ->value;
+}
+
+double hop_timeline_local_s(const struct hop_timeline *timeline, const struct hop_op *op)
+{
+    return hop_op_traffic_bytes(op) / (op->kind == HOP_OP_REDUCE ? timeline->sum_rate : timeline->reduce_rate);
+}
+
 double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op)
 {
     const struct hop_op *what = hop_schedule_op(timeline->schedule, op);
@@ -105,7 +119,7 @@ double hop_timeline_alone_s(const struct hop_timeline *timeline, uint32_t op)
     if (what->kind == HOP_OP_WORK)
         return what->duration_s;
     if (hop_op_is_local(what))
-        return hop_op_traffic_bytes(what) / timeline->reduce_rate;
+        return hop_timeline_local_s(timeline, what);
     if (timeline->class_of[op] == HOP_NONE) /* measured, on no route that is known */
         return timeline->times[op].span.end_s - timeline->times[op].span.start_s;
     const struct hop_class *class = &timeline->classes[timeline->class_of[op]];

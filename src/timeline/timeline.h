@@ -71,7 +71,7 @@ struct hop_timeline {
     uint32_t *class_of;         /* per operation, HOP_NONE: no copy */
     struct hop_class *classes;
     uint32_t class_count;
-    double reduce_rate;
+    double reduce_rate, sum_rate; /* of memory: copies, reductions */
     double startup_s; /* fidelity packet: of every copy */
     enum hop_fidelity fidelity;
     struct hop_record *log;
@@ -128,5 +128,9 @@ void hop_serial_finish(struct hop_serial *serial);
 bool hop_timeline_tell_fault(struct hop_timeline *timeline, double at_s, const char *text);
 /* Drops what a timeline holds of a run. */
 void hop_timeline_forget(struct hop_timeline *timeline);
+
+/* Its rates of memory, from its topology; what a reduction or a copy within a device takes by them, alone. */
+void hop_timeline_read_rates(struct hop_timeline *timeline);
+double hop_timeline_local_s(const struct hop_timeline *timeline, const struct hop_op *op);
 
 #endif

@@ -130,6 +130,7 @@ static const struct hop_parameter_rule defaults[] = {
     {VALUE("reduce_rate", 500e9, "B/s",
            "memory traffic on a device of its reductions and copies (reads and writes): assumed"),
      .low = 100e9, .high = 3e12},
+    {VALUE("sum_rate", 500e9, "B/s", "the same of reductions alone: reduce_rate unless it is set")},
 };
 
 static bool add(struct hop_topology *topology, const struct hop_parameter_rule *rules, uint32_t count)

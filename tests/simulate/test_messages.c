@@ -10,9 +10,9 @@
 /* ---- running ---- */
 
 struct parameters {
-    double L, o, g, G, O, S, A, E, R; /* ns and bytes; A: a share */
+    double L, o, g, G, O, S, A, E, R, sums; /* ns and bytes; A: a share; sums: bytes/s */
 };
-static const struct parameters usual = {2500, 1500, 1000, 6, 0, 65535, 0, 0, 0};
+static const struct parameters usual = {2500, 1500, 1000, 6, 0, 65535, 0, 0, 0, 0};
 
 struct run {
     struct hop_topology *topology;
@@ -30,9 +30,10 @@ static struct run run_schedule(struct hop_schedule *schedule, struct parameters 
 {
     struct run run = {.schedule = schedule, .topology = load_topology("hgx-h100")};
     const char *const names[] = {"loggp_L", "loggp_o", "loggp_g", "loggp_G", "loggp_O",
-                                 "loggp_S", "loggp_A", "loggp_E", "loggp_R"};
-    const double values[] = {p.L / 1e9, p.o / 1e9, p.g / 1e9, p.G / 1e9, p.O / 1e9, p.S, p.A, p.E / 1e9, p.R / 1e9};
-    for (size_t i = 0; i < HOP_COUNT(names); i++)
+                                 "loggp_S", "loggp_A", "loggp_E", "loggp_R", "sum_rate"};
+    const double values[] = {p.L / 1e9, p.o / 1e9, p.g / 1e9, p.G / 1e9, p.O / 1e9,
+                             p.S,       p.A,       p.E / 1e9, p.R / 1e9, p.sums};
+    for (size_t i = 0; i < HOP_COUNT(names) - (p.sums == 0); i++)
         CHECK(hop_topology_set_parameter(run.topology, names[i], values[i], "test", NAN, D));
     CHECK(hop_network_create(run.topology, "loggp", &run.network, D));
     run.timeline = calloc(1, sizeof *run.timeline);
@@ -253,6 +254,9 @@ static void reductions_take_their_device_s_first_cpu_at_reduce_rate(void **state
 {
     (void)state; /* 3 x 1 MB at 500 GB/s = 6 us */
     assert_makespan("r: reduce sum f32 gpu0:a gpu0:b -> gpu0:a 1MB; w: work gpu0 1us", usual, 7000);
+    struct parameters p = usual;
+    p.sums = 100e9; /* 30 us; a copy 4 us */
+    assert_makespan("r: reduce sum f32 gpu0:a gpu0:b -> gpu0:a 1MB; c: gpu0:a -> gpu0:b 1MB", p, 34000);
 }
 
 static void earliest_starts_hold(void **state)
@@ -454,7 +458,8 @@ static void make_world(struct world *w, uint64_t *seed)
                                below(seed, 2) ? 256 : 65535,
                                0,
                                below(seed, 3) * 4,
-                               below(seed, 2) * below(seed, 5000)};
+                               below(seed, 2) * below(seed, 5000),
+                               0};
     bool several = below(seed, 2), alike = below(seed, 2);
     uint32_t pairs = 1 + below(seed, 20), works = below(seed, 12);
     struct thing drawn[MOST];
