@@ -21,8 +21,8 @@ struct hop_mpi_shim_collectives {
     int64_t (*size)(uintptr_t type, bool *plain);
     int64_t (*extent)(uintptr_t type); /* between items; INT64_MIN: not known */
     bool (*reduction)(uintptr_t op, enum hop_reduce *reduce); /* false: it is none of a schedule's */
-    /* By which of them, and of which elements, a schedule does an operation on a type; *truth: of truth values, each of which is
-     * to be put in as 0 or 1. false: none does. */
+    /* By which of them, and of which elements, a schedule does an operation on a type; *truth: of truth values, each
+     * of which is to be put in as 0 or 1. false: none does. */
     bool (*elements)(uintptr_t type, uintptr_t op, enum hop_type *element, enum hop_reduce *reduce, bool *truth);
     bool (*rounded)(uintptr_t type); /* floating-point and complex numbers, which have sums and products */
     /* Items as the bytes of their types in order; 0 or an error. */

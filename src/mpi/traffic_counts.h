@@ -20,8 +20,8 @@ struct hop_mpi_message {
     int peer; /* rank of the job, negative: of another one */
     enum hop_mpi_class class;
     enum hop_mpi_memory memory;
-    bool
-        received; /* from the peer, one-sided by it; the bytes count where they are sent, and here what gets into a device's memory */
+    /* From the peer, one-sided by it: the bytes count where they are sent, and here what gets into a device's memory. */
+    bool received;
     uint64_t bytes;
 };
 
