@@ -53,7 +53,8 @@ static struct hop_map_solved exchange_best(struct hop_map_work *work, const stru
     c.candidate = hop_arena_alloc(&arena, items * sizeof *place + 1);
     if (hop_map_got(work, &arena)) {
         c.value = hop_assign_value(problem, place);
-        (void)enter(work, &c, hop_assign_embed, "embedding");
+        if (items > HOP_ASSIGN_EXACT)
+            (void)enter(work, &c, hop_assign_embed, "embedding");
         if (c.value > c.bound * PROVED && (items <= GREEDY || items > MANY || !scotch))
             (void)enter(work, &c, hop_assign_greedy, "greedy + exchange");
         uint64_t seeds = !scotch ? 0 : items <= MANY ? SEEDS : SEEDS_MANY;
