@@ -86,6 +86,17 @@ def a_rank_is_killed():
           f"a killed rank ends the job: {done.stderr[:1500]}")
 
 
+def small_to_the_library():
+    """A table of this machine and MPI, as tune: writes it, that leaves to the library what is short."""
+    with open("/proc/cpuinfo") as file:
+        name = re.search(r"model name\s*: (.*)", file.read())
+    version = re.search(r"\d+\.\d+[.\w]*", subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout)[0]
+    own = subprocess.run([hopcast, "--version"], capture_output=True, text=True).stdout.split()[-1]
+    return (f"# machine: {name[1] if name else 'unknown'}, {os.sysconf('SC_NPROCESSORS_ONLN')} processors\n"
+            f"# mpi: {'Open MPI v' if mpi == 'openmpi' else 'MPICH Version: '}{version}\n# hopcast: {own}\n" +
+            "".join(f"{kind} 2 0B library\n{kind} 2 1MiB default\n" for kind in ("gather", "scatter", "allgather", "allreduce")))
+
+
 def tables():
     """Of another machine, of nothing, and of none: the library does it all, and the program runs; so by one that says so."""
     cases = {"foreign": ("# machine: a toaster, 1 processors\n# mpi: x\n# hopcast: 1\nallreduce 2 0B default\n", "it is for machine: a toaster"),
