@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "schedule/schedule.h"
+#include "topology/topology.h"
 
 void hop_timeline_destroy(struct hop_timeline *timeline)
 {
