@@ -15,7 +15,7 @@
 
 #include "mpi/mpi_shim_collectives.h"
 
-#define HOP_MPI_SHIM_VERSION 11 /* of this table */
+#define HOP_MPI_SHIM_VERSION 12 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */

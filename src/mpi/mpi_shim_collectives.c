@@ -221,15 +221,14 @@ static int unpack(const void *from, size_t bytes, void *to, int64_t count, uintp
 }
 
 /* A standard that says not what packed bytes are; every second of four ints. */
-static bool packs_bytes(void)
+static bool packs_bytes(uintptr_t comm)
 {
     static const int from[4] = {1, 2, 3, 4};
     int to[2] = {0}, size = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     bool fine = PMPI_Type_vector(2, 1, 2, MPI_INT, &type) == MPI_SUCCESS && PMPI_Type_commit(&type) == MPI_SUCCESS;
-    fine = fine && PMPI_Pack_size(1, type, MPI_COMM_SELF, &size) == MPI_SUCCESS && size >= (int)sizeof to &&
-           pack(from, 1, (uintptr_t)type, to, sizeof to, (uintptr_t)MPI_COMM_SELF) == MPI_SUCCESS && to[0] == 1 &&
-           to[1] == 3;
+    fine = fine && PMPI_Pack_size(1, type, (MPI_Comm)comm, &size) == MPI_SUCCESS && size >= (int)sizeof to &&
+           pack(from, 1, (uintptr_t)type, to, sizeof to, comm) == MPI_SUCCESS && to[0] == 1 && to[1] == 3;
     if (type != MPI_DATATYPE_NULL)
         (void)PMPI_Type_free(&type);
     return fine;

@@ -28,7 +28,7 @@ struct hop_mpi_shim_collectives {
     /* Items as the bytes of their types in order; 0 or an error. */
     int (*pack)(const void *from, int64_t count, uintptr_t type, void *to, size_t bytes, uintptr_t comm);
     int (*unpack)(const void *from, size_t bytes, void *to, int64_t count, uintptr_t type, uintptr_t comm);
-    bool (*packs_bytes)(void); /* whether this MPI does so */
+    bool (*packs_bytes)(uintptr_t comm); /* whether this MPI does so */
     /* Folds `bytes` bytes: sum = more op sum. */
     int (*fold)(const void *more, void *sum, int64_t count, uintptr_t type, uintptr_t op);
     int (*alltoallv)(const void *in, const int *in_bytes, const int *in_at, void *out, const int *out_bytes,

@@ -243,7 +243,7 @@ static void begin_collectives(const struct hop_mpi_job *job, const char *how)
         return;
     }
     *rules = (struct hop_comm_rules){.job = job, .machine = find_machines(job)};
-    if (!job->mpi->all_agree(rules->machine && job->mpi->collectives->packs_bytes()))
+    if (!job->mpi->all_agree(rules->machine && job->mpi->collectives->packs_bytes(job->mpi->apart())))
         return;
     job->mpi->dropped(dropped);
     here.table.kind = &hop_mpi_table_kind;
