@@ -131,7 +131,8 @@ struct hop_apenet_put {
 };
 /* Hands a put to the card, waiting while as many as the options say have not ended. The source may not change before
  * its event has come. id (NULL: not wanted): that of its event, never 0. HOP_ERR_LIMIT: a million events wait to be
- * taken here. HOP_ERR_LOST, HOP_ERR_DEADLOCK: this card works no more. All else that goes wrong is an event. */
+ * taken here. HOP_ERR_LOST, HOP_ERR_DEADLOCK: this card works no more. HOP_ERR_INVALID: there is no such rank or place,
+ * or not all of the source is mapped. All else that goes wrong is an event. */
 HOP_API enum hop_status hop_apenet_put(struct hop_apenet *card, const struct hop_apenet_put *put, uint64_t *id,
                                        struct hop_diag *diag);
 
