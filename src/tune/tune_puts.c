@@ -12,6 +12,8 @@ enum { COUNT_MOST = 4096, PIECES_MOST = 65536, PIECE = 65536, BUFFERS = 2 };
 #define ROW_BYTES (UINT64_C(4) << 20)  /* rows that are compared: of so many bytes ... */
 enum { ROW_LEAST = 8, ROW_MOST = 64 }; /* ... and so many puts */
 
+#define SIMULATED_MOST (UINT64_C(1) << 30) /* bytes of a put whose rows are simulated, some seconds of it */
+
 /* A row in the making. Operations; HOP_NONE: none yet. */
 struct row {
     const struct hop_topology *topology;
@@ -215,6 +217,9 @@ enum hop_status hop_puts_times(struct hop_network *network, const struct hop_put
     struct hop_puts own = {0};
     double one_s, row_s, rows_s;
     HOP_CHECK(hop_options_take(&own, sizeof own, puts, diag));
+    if (own.bytes > SIMULATED_MOST)
+        return hop_fail(diag, HOP_ERR_LIMIT, "puts of %llu bytes, each packet of which is simulated\nat most 1GiB",
+                        (unsigned long long)own.bytes);
     uint64_t row = ROW_BYTES / (own.bytes ? own.bytes : 1);
     own.count = 1;
     HOP_CHECK(simulate(network, &own, &one_s, diag));
