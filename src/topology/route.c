@@ -149,7 +149,9 @@ enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint3
 {
     struct hop_searches *s = &router->searches;
     if (from >= router->topology->node_count || to >= router->topology->node_count || from == to)
-        return hop_fail(diag, HOP_ERR_INVALID, "a route needs two different nodes of the topology");
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "a route needs two different nodes of the topology\n"
+                        "another node at one end");
     *links = router->links;
     struct ends ends = {.from = from, .to = to};
     if (!hop_searches_number(s, from))

@@ -171,7 +171,7 @@ enum hop_status hop_topology_add_node(struct hop_topology *topology, const struc
     if (node->card)
         HOP_CHECK(hop_card_check(node->card, node->name, diag));
     if (topology->node_count >= HOP_NODE_LIMIT)
-        return hop_fail(diag, HOP_ERR_LIMIT, "more than %u nodes", HOP_NODE_LIMIT);
+        return hop_fail(diag, HOP_ERR_LIMIT, "a topology of more than %u nodes\na smaller one", HOP_NODE_LIMIT);
     if (!HOP_GROW(&topology->arena, topology->nodes, topology->node_count + 1))
         return hop_fail_memory(diag);
     struct hop_node kept = *node;
