@@ -427,7 +427,7 @@ struct hop_put_row {
 };
 /* "direct", "staged", "pipelined". */
 HOP_API const char *hop_put_method_name(enum hop_put_method method);
-/* Simulates packets of one put and of rows of them (count is not looked at). HOP_ERR_LIMIT: more than 1 GiB a put. */
+/* Simulates packets of one put and of rows of them (count is not looked at). HOP_ERR_LIMIT: above 1 GiB a put. */
 HOP_API enum hop_status hop_puts_times(struct hop_network *network, const struct hop_puts *puts,
                                        struct hop_put_times *times, struct hop_diag *diag);
 
