@@ -44,7 +44,7 @@ def machines():
         for algorithm in algorithms:
             turn += 1
             nodes = [(), ("--node-size", "2"), ("--node-size", "1"), ("--node-size", "3")][turn % 4]
-            text = works(4, name, "--algorithm", algorithm, "--bytes", "4000", "--repeat", "50", *nodes)
+            text = works(4, name, "--algorithm", algorithm, "--bytes", "4000", "--repeat", "20", *nodes)
             check("every byte as it should be" in text, "%s by %s %s: %s" % (name, algorithm, nodes, text[-300:]))
 
 
@@ -105,10 +105,11 @@ def differing(first, second, *texts):
 
 def agree():
     differing(("--bytes", "1KiB"), ("--bytes", "16MiB"), "ranks 2 and 3 have another sum of their bytes than rank 0: 150994944, not 9216")
-    differing(("--bytes", "1KiB", "--no-check"), ("--bytes", "2KiB", "--no-check"), "ranks 2 and 3 have another sum of their bytes")
     differing((), ("--algorithm", "gsb"), "ranks 2 and 3 have another number of operations than rank 0: 7, not 36")
-    differing(("--repeat", "5"), ("--repeat", "6"), "ranks 2 and 3 have another number of launches than rank 0: 6, not 5")
     differing(("--node-size", "2"), ("--node-size", "1"), "rank 2 has another size of a node than rank 0: 1, not 2")
+    if os.environ.get("HOPCAST_SOAK"):
+        differing(("--bytes", "1KiB", "--no-check"), ("--bytes", "2KiB", "--no-check"), "ranks 2 and 3 have another sum of their bytes")
+        differing(("--repeat", "5"), ("--repeat", "6"), "ranks 2 and 3 have another number of launches than rank 0: 6, not 5")
 
 
 run_parts(*([across_nodes, refused] if briefly else [machines, across_nodes, killed, refused, agree]))

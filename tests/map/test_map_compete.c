@@ -57,10 +57,10 @@ static void all_ways_together_miss_nothing_that_one_finds(void **state)
                                               {"stencil:8x8", "coll:8x8"}};
     struct hop_topology *topology = four_helios();
     (void)state;
-    for (size_t p = 0; p < REPEATED(sizeof patterns / sizeof *patterns, 1); p++) {
+    for (size_t p = 0; p < soaked(sizeof patterns / sizeof *patterns, REPEATED(2, 1)); p++) {
         struct hop_traffic *traffic = both(patterns[p][0], patterns[p][1]);
         struct hop_map_options options = {.metric = HOP_MAP_CONGESTION, .no_simulation = true};
-        for (options.seed = 1; options.seed < REPEATED(2 + (p == 1), 2); options.seed++) {
+        for (options.seed = 1; options.seed < soaked(2 + (p == 1), 2); options.seed++) {
             double all = value(topology, traffic, options);
             struct hop_map_options one = options;
             one.phases = HOP_MAP_NODES | HOP_MAP_DEVICES;
@@ -264,7 +264,7 @@ static void small_clusters_are_solved(void **state)
     assert_non_null(mkdtemp(folder));
     write_machine(folder, 2);
     write_machine(folder, 4);
-    for (unsigned trial = 0; trial < REPEATED(40, 10); trial++) {
+    for (unsigned trial = 0; trial < REPEATED(20, 10); trial++) {
         unsigned nodes = 2 + (unsigned)(next(&draw) % 2), large = (unsigned)(next(&draw) % nodes);
         struct hop_topology *topology = small_cluster(folder, nodes, large);
         struct brute b = {.topology = topology, .per_node = 16};

@@ -228,7 +228,7 @@ static void what_was_seen_before_gives_no_less(void **state)
 {
     (void)state;
     uint32_t seen = 0, compared = 0;
-    for (uint64_t number = 0; number < REPEATED(120, 20); number++) {
+    for (uint64_t number = 0; number < soaked(120, REPEATED(40, 20)); number++) {
         struct order_case c;
         uint64_t seed = number;
         order_case_make(&c, 40000 + number, number % 2 ? CASE_SIMPLE : CASE_ANY, 40);
@@ -410,8 +410,8 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 {
     (void)state;
     static const unsigned threads[] = {4, 2, 0};
-    for (uint64_t number = REPEATED(0, 3); number < REPEATED(8, 6); number++) { /* the halo takes long */
-        uint32_t counts = REPEATED(number == 0 ? 1 : 3, 1);
+    for (uint64_t number = soaked(0, REPEATED(1, 3)); number < soaked(8, 6); number++) { /* the halo takes long */
+        uint32_t counts = soaked(number == 0 ? 1 : 3, 1);
         struct order_case c = {0};
         struct task t = number == 0 ? halo() : number == 1 ? uneven(8, 2) : number == 2 ? uneven(8, 3) : (struct task){0};
         struct hop_order_options options = {.no_waits = number % 2, .allow_unclean = number / 2 % 2, .threads = 1};
@@ -452,7 +452,7 @@ static void a_seed_fixes_the_result(void **state)
 {
     (void)state;
     struct task t = uneven(8, 4);
-    uint32_t unfinished = 0, some = REPEATED(20000, 3000);
+    uint32_t unfinished = 0, some = soaked(20000, 3000);
     const struct hop_order_options options[] = {
         {.seed = 1, .max_nodes = some, .threads = 2},
         {.seed = 1, .max_nodes = some, .threads = 2, .allow_unclean = true},
@@ -581,7 +581,7 @@ static void a_stopped_enumeration_goes_on(void **state)
 static void a_checkpoint_does_not_change_a_search(void **state)
 {
     (void)state;
-    for (uint64_t number = 0; number < REPEATED(12, 4); number++) {
+    for (uint64_t number = 0; number < soaked(12, 4); number++) {
         struct order_case c;
         order_case_make(&c, 41000 + number, number % 2 ? CASE_SIMPLE : CASE_ANY, 2000);
         struct task t = {c.topology, c.schedule, {0}};

@@ -91,14 +91,14 @@ static void rests_of_copies_are_as_in_brute_force(void **state)
 {
     (void)state;
     struct tally tally = {0};
-    compare(CASE_SIMPLE, 100000, soaked(2000, REPEATED(60, 12)), soaked(3000, 800), &tally);
+    compare(CASE_SIMPLE, 100000, soaked(2000, REPEATED(30, 12)), soaked(3000, 800), &tally);
 }
 
 static void rests_among_everything_are_as_in_brute_force(void **state)
 {
     (void)state;
     struct tally tally = {0};
-    compare(CASE_ANY, 200000, soaked(2000, REPEATED(60, 12)), soaked(3000, 800), &tally);
+    compare(CASE_ANY, 200000, soaked(2000, REPEATED(30, 12)), soaked(3000, 800), &tally);
 }
 
 TEST_GROUP(waits)

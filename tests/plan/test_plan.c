@@ -148,13 +148,13 @@ static void compare(enum case_kind kind, uint64_t seed, unsigned cases, double m
 static void plans_of_copies_are_as_in_brute_force(void **state)
 {
     (void)state;
-    compare(CASE_SIMPLE, 300000, soaked(400, REPEATED(20, 6)), soaked(1000, 300));
+    compare(CASE_SIMPLE, 300000, soaked(400, REPEATED(12, 6)), soaked(1000, 300));
 }
 
 static void plans_of_everything_are_as_in_brute_force(void **state)
 {
     (void)state;
-    compare(CASE_ANY, 400000, soaked(400, REPEATED(20, 6)), soaked(1000, 300));
+    compare(CASE_ANY, 400000, soaked(400, REPEATED(12, 6)), soaked(1000, 300));
 }
 
 /* Cases in which sources that wait gain over every placement and order without: those of seeds 500,000

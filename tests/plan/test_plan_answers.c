@@ -175,10 +175,10 @@ static void who_goes_on_gets_no_worse_plan(void **state)
     struct hop_schedule *staged;
     (void)state;
     CHECK(hop_schedule_parse("across", across, sizeof across - 1, &staged, D));
-    check_stopped(t2, exchange_of(REPEATED("halo:2x2x2", "halo:2x2")), REPEATED(3, 2), (struct hop_plan_options){.max_nodes = REPEATED(2000, 500)});
-    check_stopped(t2, exchange_of("halo:4x2"), REPEATED(3, 2), (struct hop_plan_options){.max_nodes = REPEATED(2000, 500), .keep_placement = true});
-    check_stopped(helios, staged, REPEATED(3, 2), (struct hop_plan_options){.max_nodes = REPEATED(2000, 500), .keep_placement = true});
-    if (REPEATED(true, false))
+    check_stopped(t2, exchange_of(REPEATED("halo:2x2x2", "halo:2x2")), soaked(3, 2), (struct hop_plan_options){.max_nodes = soaked(2000, 500)});
+    check_stopped(t2, exchange_of("halo:4x2"), soaked(3, 2), (struct hop_plan_options){.max_nodes = soaked(2000, 500), .keep_placement = true});
+    check_stopped(helios, staged, soaked(3, 2), (struct hop_plan_options){.max_nodes = soaked(2000, 500), .keep_placement = true});
+    if (soaked(true, false))
         check_stopped(helios, exchange_of("halo:3x3"), 1, (struct hop_plan_options){.max_nodes = 6000});
     if (REPEATED(true, false)) /* no lanes: descents, whose questions others have, too */
         check_stopped(helios, exchange_of("random:10,transfers=12,seed=3,depend=0.5"), 1,

@@ -122,7 +122,7 @@ static void check_case(struct order_case *c, const struct hop_schedule *ranked, 
 static void ways_are_as_in_brute_force(void **state)
 {
     (void)state;
-    unsigned gained = 0, open = 0, done = 0, cases = soaked(300, REPEATED(25, 8));
+    unsigned gained = 0, open = 0, done = 0, cases = soaked(300, REPEATED(12, 8));
     for (uint64_t seed = 500000; done < cases; seed++) {
         struct order_case c;
         struct hop_schedule *ranked = NULL;
@@ -279,7 +279,7 @@ static void ways_of_all_placements_are_as_in_brute_force(void **state)
 {
     (void)state;
     struct joint_counts counts = {0};
-    unsigned cases = soaked(400, REPEATED(60, 10));
+    unsigned cases = soaked(400, REPEATED(25, 10));
     for (uint64_t seed = 600000; counts.done < cases; seed++) {
         struct order_case c;
         order_case_make(&c, seed, CASE_ANY, 8);
@@ -546,7 +546,7 @@ static void least_regret_is_least(void **state)
         char *text[2];
         for (unsigned k = 0; k < 2; k++) {
             struct hop_plan_result *r =
-                plan(t2, exchange, (struct hop_plan_options){.robust = true, .max_nodes = REPEATED(8000, 3000), .threads = k ? 3 : 1});
+                plan(t2, exchange, (struct hop_plan_options){.robust = true, .max_nodes = soaked(8000, 3000), .threads = k ? 3 : 1});
             const struct hop_order_robust *o = &r->robust->order;
             double worst = 0, plans = 0;
             assert_true(o->case_count > 2 && o->robust_regret <= o->nominal_regret);
