@@ -36,7 +36,7 @@ enum { HOP_MPI_ASKED_SIZE = 4096 };
 enum hop_mpi_whose {
     HOP_MPI_OURS,
     HOP_MPI_LIBRARYS,
-    HOP_MPI_LEFT /* the library's, and so are all with the same arguments but buffers, until `forget` */
+    HOP_MPI_LEFT /* the library's, and so are all with the same arguments and counts in arrays, but other buffers, until `forget` */
 };
 
 /* The job, which stays as it is until MPI_Finalize. */

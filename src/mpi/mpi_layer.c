@@ -306,6 +306,12 @@ enum hop_mpi_whose hop_layer_instead(enum hop_mpi_call call, const uintptr_t *ar
     return layer.engine->instead(call, arguments, error);
 }
 
+int hop_layer_ranks(uintptr_t comm)
+{
+    const struct hop_mpi_ranks *ranks = layer.mpi->ranks(comm);
+    return ranks && !ranks->inter ? ranks->size : INT_MAX;
+}
+
 void hop_layer_comm_free(uintptr_t comm)
 {
     forget();

@@ -48,6 +48,8 @@ void hop_layer_look(void);
 /* Whether the engine wants to be asked when a thread starts with that routine, and asking it, in that thread. */
 bool hop_layer_takes_thread(const void *routine);
 void hop_layer_thread(void);
+/* How many ranks a communicator has; INT_MAX: nobody knows, or it joins two groups. */
+int hop_layer_ranks(uintptr_t comm);
 /* Before a communicator goes, at that address. */
 void hop_layer_comm_free(uintptr_t comm);
 /* Handles are read before a call that changes them. */

@@ -28,11 +28,12 @@ static __thread unsigned calls __attribute__((tls_model("initial-exec")));
 static bool paused; /* MPI_Pcontrol(0) */
 
 /* The last calls that the engine left to the MPI for good: alike but for their buffers, they go there straight. */
-enum { LEFTS = 16, LEFT_WORDS = 8 };
+enum { LEFTS = 16, LEFT_WORDS = 8, LEFT_PARTS = 16 };
 static __thread struct left {
     unsigned epoch; /* 0: nothing */
     unsigned call;
     word arguments[LEFT_WORDS];
+    int parts, counts[LEFT_PARTS]; /* in the array of counts, where it has one */
 } lefts[LEFTS] __attribute__((tls_model("initial-exec")));
 
 static void *find_next(enum hop_mpi_call call, bool inner)
@@ -117,9 +118,15 @@ static void after(const struct hop_mpi_row *row, const word *a)
 
 static void keep_left(enum hop_mpi_call call, unsigned arity, const word *a, unsigned epoch)
 {
+    const struct hop_mpi_row *row = &hop_mpi_rows[call];
+    const word *counts = hop_role(row, a, hop_has_role(row, 'v') ? 'v' : 'k');
+    int parts = counts ? hop_layer_ranks(*hop_role(row, a, 'c')) : 0;
     struct left *left = &lefts[call % LEFTS];
-    if (arity > LEFT_WORDS)
+    if (arity > LEFT_WORDS || parts > LEFT_PARTS || (counts && row->large))
         return;
+    if (counts)
+        memcpy(left->counts, (const void *)*counts, (size_t)parts * sizeof *left->counts);
+    left->parts = parts;
     left->epoch = epoch;
     left->call = call;
     memcpy(left->arguments, a, arity * sizeof *a);
@@ -137,6 +144,11 @@ static inline __attribute__((always_inline)) bool was_left(enum hop_mpi_call cal
     for (unsigned i = 0; i < LEFT_WORDS; i++) {
         if (i < arity && roles[i] != 's' && roles[i] != 'r')
             other |= left->arguments[i] ^ a[i];
+    }
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < LEFT_WORDS; i++) {
+        for (int p = 0; i < arity && (roles[i] == 'v' || roles[i] == 'k') && other == 0 && p < left->parts; p++)
+            other = (word)(left->counts[p] ^ ((const int *)a[i])[p]);
     }
     return other == 0;
 }

@@ -490,6 +490,29 @@ static void device(void)
         check(back[i] == reduced(&ints, MPI_SUM, world_ranks, i), "host beside device", i, back[i]);
 }
 
+/* ---- the same array, other counts ---- */
+
+/* Whose a call is, goes by what is in the array, on a rank that was asked last about another communicator, too. */
+static void counts_change(void)
+{
+    int rank, ranks, counts[64];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int i = 0; i < 60; i++) {
+        int each = i % 3 ? 2 : 2000 + i % 2;
+        for (int r = 0; r < ranks; r++)
+            counts[r] = each;
+        if (rank == 0 && i % 5 == 0)
+            MPI_Reduce_scatter(in, out, &each, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+        for (int k = 0; k < each * ranks; k++)
+            ((int *)(void *)in)[k] = k + i * rank;
+        MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int k = 0; k < each; k++)
+            check(((int *)(void *)out)[k] == ranks * (rank * each + k) + i * (ranks * (ranks - 1) / 2),
+                  "counts that change", k, ((int *)(void *)out)[k]);
+    }
+}
+
 /* ---- bits ---- */
 
 /* A sum that depends on its order, as a number of its bits; long double, too, which no schedule adds up. */
@@ -644,6 +667,8 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "device") == 0) {
         device();
     } else if (strcmp(mode, "order") == 0) {
+        if (argc > 2)
+            counts_change();
         order();
         odd();
         part_early();

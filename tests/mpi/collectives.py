@@ -94,7 +94,8 @@ def small_to_the_library():
     own = subprocess.run([hopcast, "--version"], capture_output=True, text=True).stdout.split()[-1]
     return (f"# machine: {name[1] if name else 'unknown'}, {os.sysconf('SC_NPROCESSORS_ONLN')} processors\n"
             f"# mpi: {'Open MPI v' if mpi == 'openmpi' else 'MPICH Version: '}{version}\n# hopcast: {own}\n" +
-            "".join(f"{kind} 2 0B library\n{kind} 2 1MiB default\n" for kind in ("gather", "scatter", "allgather", "allreduce")))
+            "".join(f"{kind} 2 0B library\n{kind} 2 1MiB default\n" for kind in ("gather", "scatter", "allgather", "allreduce")) +
+            "reduce-scatter 2 0B library\nreduce-scatter 2 4KiB default\n")
 
 
 def tables():
@@ -110,9 +111,9 @@ def tables():
         if text is not None:
             with open(os.path.join(work, name), "w") as file:
                 file.write(text)
-        done = run("order", HOPCAST_MPI_COLLECTIVES=os.path.join(work, name))
+        done = run("order", *["counts"] * (name == "own"), HOPCAST_MPI_COLLECTIVES=os.path.join(work, name))
         refused = "the library does all" in done.stderr
-        check(done.returncode == 0 and ours(done) == 0 and (refused and says in done.stderr if says else not refused),
+        check(done.returncode == 0 and (ours(done) > 10) == (name == "own") and (refused and says in done.stderr if says else not refused),
               f"table {name}: {done.stderr[:1000]}")
 
 

@@ -118,8 +118,7 @@ static enum hop_mpi_whose try_instead(struct hop_comm_state *state, enum hop_mpi
         return HOP_MPI_LIBRARYS;
     const char *by = hop_comm_choose(&here.rules, state, &wanted);
     if (!by) /* which the table says */
-        return !state->orderly && hop_mpi_call_is_plain(here.job->mpi, call, &wanted) ? HOP_MPI_LEFT
-                                                                                        : HOP_MPI_LIBRARYS;
+        return !state->orderly && hop_mpi_call_is_plain(here.job->mpi, &wanted) ? HOP_MPI_LEFT : HOP_MPI_LIBRARYS;
     bool ours = hop_mpi_call_adds(here.job->mpi, &wanted) && hop_comm_is_worth_it(&here.rules, state, &wanted.shape) &&
                 run(state, &wanted, by, error);
     return ours ? HOP_MPI_OURS : HOP_MPI_LIBRARYS;

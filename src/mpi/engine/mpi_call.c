@@ -78,10 +78,10 @@ bool hop_mpi_call_is_even(enum hop_mpi_call call)
 }
 
 /* Types that do not matter to this rank may be anything. */
-bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const struct hop_mpi_wanted *wanted)
+bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, const struct hop_mpi_wanted *wanted)
 {
     const struct hop_mpi_items *items[] = {&wanted->in, &wanted->out};
-    bool plain = hop_mpi_call_is_even(call);
+    bool plain = true;
     for (size_t i = 0; i < HOP_COUNT(items) && plain; i++) {
         if (items[i]->blocks > 0)
             (void)mpi->collectives->size(items[i]->type, &plain);

@@ -62,8 +62,8 @@ uintptr_t hop_mpi_call_comm(enum hop_mpi_call call, const uintptr_t *arguments);
 /* false: it is for the library, on every rank of the communicator. Then wanted->op says whether it is a reduction. */
 bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_ranks *ranks, enum hop_mpi_call call,
                        const uintptr_t *arguments, struct hop_mpi_wanted *wanted);
-/* Once read, whether its arguments say how long it is as they stand: types are predefined, and no count is in an array. */
-bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, enum hop_mpi_call call, const struct hop_mpi_wanted *wanted);
+/* Once read, whether its arguments, with what is in arrays of counts, say how long it is: types are predefined. */
+bool hop_mpi_call_is_plain(const struct hop_mpi_shim *mpi, const struct hop_mpi_wanted *wanted);
 /* As hop_mpi_call_read, of its type and operation, if it has one: whether a schedule has them. */
 bool hop_mpi_call_adds(const struct hop_mpi_shim *mpi, struct hop_mpi_wanted *wanted);
 
