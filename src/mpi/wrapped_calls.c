@@ -28,7 +28,7 @@ static __thread unsigned calls __attribute__((tls_model("initial-exec")));
 static bool paused; /* MPI_Pcontrol(0) */
 
 /* The last calls that the engine left to the MPI for good: alike but for their buffers, they go there straight. */
-enum { LEFTS = 16, LEFT_WORDS = 8, LEFT_PARTS = 16 };
+enum { LEFTS = 64, LEFT_WORDS = 8, LEFT_PARTS = 16 };
 static __thread struct left {
     unsigned epoch; /* 0: nothing */
     unsigned call;
