@@ -49,16 +49,6 @@ struct search {
     struct hop_arena arena;
 };
 
-static uint32_t far_end(const struct hop_topology *topology, uint32_t directed)
-{
-    return topology->links[directed / 2].ends[!(directed & 1)];
-}
-
-static uint32_t near_end(const struct hop_topology *topology, uint32_t directed)
-{
-    return topology->links[directed / 2].ends[directed & 1];
-}
-
 static uint32_t degree(const struct hop_topology *topology, uint32_t node)
 {
     return topology->first_link_of[node + 1] - topology->first_link_of[node];
@@ -96,8 +86,8 @@ static bool prepare(struct search *s)
     s->fate = hop_arena_alloc(&s->arena, ((size_t)t->node_count + 1) * sizeof *s->fate);
     for (uint32_t l = 0; s->first_bit && l < directed; l++) {
         s->first_bit[l] = (uint32_t)bits;
-        if (hop_link_is_network(t->links[l / 2].kind) && t->nodes[far_end(t, l)].kind == HOP_NODE_FABRIC)
-            bits += (uint64_t)HOP_CHANNELS * HOP_CHANNELS * degree(t, far_end(t, l));
+        if (hop_link_is_network(t->links[l / 2].kind) && t->nodes[hop_far_end(t, l)].kind == HOP_NODE_FABRIC)
+            bits += (uint64_t)HOP_CHANNELS * HOP_CHANNELS * degree(t, hop_far_end(t, l));
     }
     if (bits > UINT32_MAX)
         return false;
@@ -124,7 +114,8 @@ static void walk(struct search *s, const struct hop_fabric *fabric, uint32_t fir
 {
     const struct hop_topology *t = s->topology;
     uint32_t link = first, channel = 0, node;
-    while (s->met[HOP_CHANNELS * link + channel] != mark && t->nodes[node = far_end(t, link)].kind == HOP_NODE_FABRIC) {
+    while (s->met[HOP_CHANNELS * link + channel] != mark &&
+           t->nodes[node = hop_far_end(t, link)].kind == HOP_NODE_FABRIC) {
         s->met[HOP_CHANNELS * link + channel] = mark;
         uint32_t next = hop_fabric_next(t, fabric, node, endpoint);
         uint32_t next_channel = hop_channel_of(t, s->protection, link, channel, next);
@@ -139,13 +130,13 @@ static void walk(struct search *s, const struct hop_fabric *fabric, uint32_t fir
 static bool is_cut(struct search *s, const struct hop_fabric *fabric, uint32_t first, uint32_t endpoint, uint32_t mark)
 {
     const struct hop_topology *t = s->topology;
-    uint32_t depth = 0, node = far_end(t, first);
+    uint32_t depth = 0, node = hop_far_end(t, first);
     bool cut = s->dead[first];
     while (!cut && t->nodes[node].kind == HOP_NODE_FABRIC && s->fate[node] / 2 != mark) {
         uint32_t next = hop_fabric_next(t, fabric, node, endpoint);
         s->stack[depth++] = node;
         cut = s->dead[next];
-        node = far_end(t, next);
+        node = hop_far_end(t, next);
     }
     cut = cut || (t->nodes[node].kind == HOP_NODE_FABRIC && s->fate[node] % 2);
     while (depth > 0)
@@ -166,7 +157,8 @@ static void walk_all(struct search *s)
                 const uint32_t *links = hop_topology_links_of(t, node, &count);
                 for (uint32_t i = 0; from != to && i < count; i++) {
                     uint32_t directed = 2 * links[i] + (t->links[links[i]].ends[0] != node);
-                    if (hop_link_is_network(t->links[links[i]].kind) && far_end(t, directed) != fabric->endpoints[to] &&
+                    if (hop_link_is_network(t->links[links[i]].kind) &&
+                        hop_far_end(t, directed) != fabric->endpoints[to] &&
                         !(s->dead && is_cut(s, fabric, directed, to, mark)))
                         walk(s, fabric, directed, to, mark);
                 }
@@ -179,7 +171,7 @@ static void walk_all(struct search *s)
 static uint32_t next_buffer(const struct search *s, uint32_t buffer, uint32_t *edge)
 {
     const struct hop_topology *t = s->topology;
-    uint32_t link = buffer / HOP_CHANNELS, channel = buffer % HOP_CHANNELS, node = far_end(t, link);
+    uint32_t link = buffer / HOP_CHANNELS, channel = buffer % HOP_CHANNELS, node = hop_far_end(t, link);
     if (!hop_link_is_network(t->links[link / 2].kind) || t->nodes[node].kind != HOP_NODE_FABRIC)
         return HOP_NONE;
     for (uint32_t ports = degree(t, node); *edge < HOP_CHANNELS * ports;) {
@@ -394,12 +386,12 @@ static uint32_t other_of_ring(const struct hop_topology *t, uint32_t node, uint3
 static bool go_round(struct hop_detours *d, uint32_t first, uint32_t goal)
 {
     const struct hop_topology *t = d->search.topology;
-    uint32_t start = near_end(t, first), node = start, link = first;
+    uint32_t start = hop_near_end(t, first), node = start, link = first;
     do {
         link = other_of_ring(t, node, link / 2);
         if (link == HOP_NONE || d->dead[link] || !append(d, link))
             return false;
-        node = far_end(t, link);
+        node = hop_far_end(t, link);
     } while (node != goal && node != start);
     return node == goal;
 }
@@ -414,7 +406,7 @@ static bool turn_rings(struct hop_detours *d, const uint32_t *links, uint32_t co
         bool dead = d->dead[links[i]];
         for (end = i + 1; ring && end < count && hop_ring_of(t, links[end]) == ring; end++)
             dead = dead || d->dead[links[end]];
-        if (dead && !(ring && go_round(d, links[i], far_end(t, links[end - 1]))))
+        if (dead && !(ring && go_round(d, links[i], hop_far_end(t, links[end - 1]))))
             return false;
         for (uint32_t l = i; !dead && l < end; l++) {
             if (!append(d, links[l]))
@@ -428,7 +420,7 @@ static bool turn_rings(struct hop_detours *d, const uint32_t *links, uint32_t co
 static bool find_shortest(struct hop_detours *d, const uint32_t *links, uint32_t count, bool highest)
 {
     const struct hop_topology *t = d->search.topology;
-    uint32_t from = far_end(t, links[0]), to = near_end(t, links[count - 1]), head = 0, tail = 0,
+    uint32_t from = hop_far_end(t, links[0]), to = hop_near_end(t, links[count - 1]), head = 0, tail = 0,
              *queue = d->search.stack;
     memset(d->reach, 0xff, t->node_count * sizeof *d->reach);
     d->reach[from] = links[0];
@@ -437,7 +429,7 @@ static bool find_shortest(struct hop_detours *d, const uint32_t *links, uint32_t
         uint32_t node = queue[head++], ports = degree(t, node);
         for (uint32_t i = 0; i < ports; i++) {
             uint32_t link = t->links_of[t->first_link_of[node] + (highest ? ports - 1 - i : i)];
-            uint32_t directed = 2 * link + (t->links[link].ends[0] != node), next = far_end(t, directed);
+            uint32_t directed = 2 * link + (t->links[link].ends[0] != node), next = hop_far_end(t, directed);
             if (!hop_link_is_network(t->links[link].kind) || t->nodes[next].kind != HOP_NODE_FABRIC ||
                 d->dead[directed] || d->reach[next] != HOP_NONE)
                 continue;
@@ -448,7 +440,7 @@ static bool find_shortest(struct hop_detours *d, const uint32_t *links, uint32_t
     if (d->reach[to] == HOP_NONE || d->dead[links[0]] || d->dead[links[count - 1]])
         return false;
     d->count = 1;
-    for (uint32_t node = to; node != from; node = near_end(t, d->reach[node]))
+    for (uint32_t node = to; node != from; node = hop_near_end(t, d->reach[node]))
         d->count++;
     uint32_t length = d->count;
     for (d->count = 0; d->count <= length;) { /* room */
@@ -456,7 +448,7 @@ static bool find_shortest(struct hop_detours *d, const uint32_t *links, uint32_t
             return false;
     }
     d->way[length] = links[count - 1];
-    for (uint32_t node = to, at = length; at-- > 0; node = near_end(t, d->reach[node]))
+    for (uint32_t node = to, at = length; at-- > 0; node = hop_near_end(t, d->reach[node]))
         d->way[at] = d->reach[node];
     return true;
 }
@@ -471,7 +463,7 @@ static bool add_way(struct hop_detours *d)
     for (uint32_t i = 1, channel = 0, next; fine && i < d->count; i++, channel = next) {
         uint32_t link = d->way[i - 1], to = d->way[i];
         next = hop_channel_of(t, s->protection, link, channel, to);
-        if (t->nodes[far_end(t, to)].kind != HOP_NODE_FABRIC)
+        if (t->nodes[hop_far_end(t, to)].kind != HOP_NODE_FABRIC)
             break; /* it takes everything */
         uint32_t bit = edge_bit(s, link, channel, s->port[to], next);
         if (s->edges[bit / 8] & 1u << bit % 8)

@@ -237,7 +237,7 @@ static enum hop_status check_complete(const struct hop_topology *topology, const
 /* The place of the switch that a directed link leads to, HOP_NONE: it leads to an endpoint. */
 static uint32_t place_after(const struct hop_topology *topology, uint32_t directed)
 {
-    uint32_t next = topology->links[directed / 2].ends[!(directed & 1)];
+    uint32_t next = hop_far_end(topology, directed);
     return topology->nodes[next].kind == HOP_NODE_FABRIC ? topology->switch_place[next] : HOP_NONE;
 }
 

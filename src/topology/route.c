@@ -256,7 +256,7 @@ static const struct rest *rest_from(struct hop_router *router, const struct hop_
     for (; at != entry->node && router->rests[at].to != rest.to; count++) {
         uint32_t directed = hop_fabric_next(t, fabric, at, entry->place);
         router->passed[count] = directed;
-        at = t->links[directed / 2].ends[!(directed & 1)];
+        at = hop_far_end(t, directed);
     }
     if (at != entry->node)
         rest = router->rests[at];

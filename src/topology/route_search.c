@@ -223,7 +223,7 @@ static uint32_t write_way(const struct hop_searches *s, enum hop_way_kind way, c
     while (node != reach->origin) {
         uint32_t directed = reach->steps[s->inside[node].number].link;
         links[count++] = directed;
-        node = s->topology->links[directed / 2].ends[!(directed & 1)];
+        node = hop_far_end(s->topology, directed);
     }
     return count;
 }

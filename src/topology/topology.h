@@ -110,6 +110,17 @@ void hop_vary_two_way(struct hop_topology *variant, bool high);
 /* Whether a parameter acts by what links follow from it alone. */
 bool hop_parameter_is_of_links(const struct hop_topology *topology, size_t index);
 
+/* The node where a directed link ends, and the one where it begins. */
+static inline uint32_t hop_far_end(const struct hop_topology *topology, uint32_t directed)
+{
+    return topology->links[directed / 2].ends[!(directed & 1)];
+}
+
+static inline uint32_t hop_near_end(const struct hop_topology *topology, uint32_t directed)
+{
+    return topology->links[directed / 2].ends[directed & 1];
+}
+
 const char *hop_link_family(enum hop_link_kind kind);
 /* finish.c: adjacency, so far. The links of node n are links_of[first_link_of[n] .. first_link_of[n + 1]), ascending. */
 enum hop_status hop_topology_index_links(struct hop_topology *topology, struct hop_diag *diag);
