@@ -10,6 +10,7 @@
 #include "model/network.h"
 #include "topology/card.h"
 #include "topology/channels.h"
+#include "topology/detours.h"
 
 #define HOPS_LIMIT 2e10
 #define SECONDS_LIMIT 1e6 /* of a latency, of a packet on a link */

@@ -21,8 +21,8 @@
  *             before it moves on or leaves. So edges within a ring do not count (Carrion, Beivide, Gregorio and Vallejo,
  *             HiPC 1997).
  *
- * With dead links: the graph has the routes of all pairs that pass none of them. A way round for another pair is added to it
- * where that closes no circle, and stays.
+ * With dead links: the graph has the routes of all pairs that pass none of them. A way round for another pair (detours.c)
+ * is added to it where that closes no circle, and stays.
  *
  * Ways round, and tables that somebody wrote, may come back to a dimension that they have left. Under bubble, what enters a
  * part of a ring then waits for what waits at the part's end, so that edges within rings count in circles that are not
@@ -32,7 +32,7 @@
 
 enum { PAIRS_LIMIT = 1 << 29 };
 
-struct search {
+struct hop_circle_search {
     const struct hop_topology *topology;
     enum hop_ring_protection protection;
     const bool *dead; /* per directed link; NULL: none is */
@@ -46,7 +46,9 @@ struct search {
     uint32_t *met;  /* per buffer: 1 + the last destination whose routes passed it; then, what the search knows */
     uint32_t *stack;
     uint32_t buffers;
-    struct hop_arena arena;
+    uint32_t *added; /* edges of a way that no other one had */
+    bool blocked;    /* there is a circle, whatever is added */
+    struct hop_arena *arena;
 };
 
 static uint32_t degree(const struct hop_topology *topology, uint32_t node)
@@ -54,7 +56,7 @@ static uint32_t degree(const struct hop_topology *topology, uint32_t node)
     return topology->first_link_of[node + 1] - topology->first_link_of[node];
 }
 
-static void find_ports(struct search *s)
+static void find_ports(struct hop_circle_search *s)
 {
     const struct hop_topology *t = s->topology;
     for (uint32_t n = 0; n < t->node_count; n++) {
@@ -73,17 +75,17 @@ static uint64_t count_pairs(const struct hop_topology *topology)
     return pairs;
 }
 
-static bool prepare(struct search *s)
+static bool prepare(struct hop_circle_search *s)
 {
     const struct hop_topology *t = s->topology;
     uint32_t directed = 2 * t->link_count;
     uint64_t bits = 0;
     s->buffers = HOP_CHANNELS * directed;
-    s->port = hop_arena_alloc(&s->arena, ((size_t)directed + 1) * sizeof *s->port);
-    s->first_bit = hop_arena_alloc(&s->arena, ((size_t)directed + 1) * sizeof *s->first_bit);
-    s->met = hop_arena_alloc(&s->arena, ((size_t)s->buffers + 1) * sizeof *s->met);
-    s->stack = hop_arena_alloc(&s->arena, (2 * (size_t)s->buffers + 1) * sizeof *s->stack);
-    s->fate = hop_arena_alloc(&s->arena, ((size_t)t->node_count + 1) * sizeof *s->fate);
+    s->port = hop_arena_alloc(s->arena, ((size_t)directed + 1) * sizeof *s->port);
+    s->first_bit = hop_arena_alloc(s->arena, ((size_t)directed + 1) * sizeof *s->first_bit);
+    s->met = hop_arena_alloc(s->arena, ((size_t)s->buffers + 1) * sizeof *s->met);
+    s->stack = hop_arena_alloc(s->arena, (2 * (size_t)s->buffers + 1) * sizeof *s->stack);
+    s->fate = hop_arena_alloc(s->arena, ((size_t)t->node_count + 1) * sizeof *s->fate);
     for (uint32_t l = 0; s->first_bit && l < directed; l++) {
         s->first_bit[l] = (uint32_t)bits;
         if (hop_link_is_network(t->links[l / 2].kind) && t->nodes[hop_far_end(t, l)].kind == HOP_NODE_FABRIC)
@@ -91,26 +93,28 @@ static bool prepare(struct search *s)
     }
     if (bits > UINT32_MAX)
         return false;
-    s->edges = hop_arena_alloc(&s->arena, bits / 8 + 1);
-    if (s->arena.failed)
+    s->edges = hop_arena_alloc(s->arena, bits / 8 + 1);
+    if (s->arena->failed)
         return false;
     find_ports(s);
     return true;
 }
 
-static uint32_t edge_bit(const struct search *s, uint32_t link, uint32_t channel, uint32_t port, uint32_t next_channel)
+static uint32_t edge_bit(const struct hop_circle_search *s, uint32_t link, uint32_t channel, uint32_t port,
+                         uint32_t next_channel)
 {
     return s->first_bit[link] + (port * HOP_CHANNELS + channel) * HOP_CHANNELS + next_channel;
 }
 
-static bool is_waited_for(const struct search *s, uint32_t link, uint32_t next)
+static bool is_waited_for(const struct hop_circle_search *s, uint32_t link, uint32_t next)
 {
     unsigned ring = hop_ring_of(s->topology, link);
     return s->protection != HOP_RING_BUBBLE || ring == 0 || hop_ring_of(s->topology, next) != ring;
 }
 
 /* The way from one endpoint to another, until it meets one to the same destination that was walked before. */
-static void walk(struct search *s, const struct hop_fabric *fabric, uint32_t first, uint32_t endpoint, uint32_t mark)
+static void walk(struct hop_circle_search *s, const struct hop_fabric *fabric, uint32_t first, uint32_t endpoint,
+                 uint32_t mark)
 {
     const struct hop_topology *t = s->topology;
     uint32_t link = first, channel = 0, node;
@@ -127,7 +131,8 @@ static void walk(struct search *s, const struct hop_fabric *fabric, uint32_t fir
 }
 
 /* Whether the way that begins with that link passes a dead one. */
-static bool is_cut(struct search *s, const struct hop_fabric *fabric, uint32_t first, uint32_t endpoint, uint32_t mark)
+static bool is_cut(struct hop_circle_search *s, const struct hop_fabric *fabric, uint32_t first, uint32_t endpoint,
+                   uint32_t mark)
 {
     const struct hop_topology *t = s->topology;
     uint32_t depth = 0, node = hop_far_end(t, first);
@@ -144,7 +149,7 @@ static bool is_cut(struct search *s, const struct hop_fabric *fabric, uint32_t f
     return cut;
 }
 
-static void walk_all(struct search *s)
+static void walk_all(struct hop_circle_search *s)
 {
     const struct hop_topology *t = s->topology;
     uint32_t mark = 0;
@@ -168,7 +173,7 @@ static void walk_all(struct search *s)
 }
 
 /* The next buffer after `from`'s edge number *edge, which goes on; HOP_NONE: there is none. */
-static uint32_t next_buffer(const struct search *s, uint32_t buffer, uint32_t *edge)
+static uint32_t next_buffer(const struct hop_circle_search *s, uint32_t buffer, uint32_t *edge)
 {
     const struct hop_topology *t = s->topology;
     uint32_t link = buffer / HOP_CHANNELS, channel = buffer % HOP_CHANNELS, node = hop_far_end(t, link);
@@ -190,7 +195,7 @@ static uint32_t next_buffer(const struct search *s, uint32_t buffer, uint32_t *e
 
 /* Depth first. met: 0 unknown, 1 leads to no circle, 2 + the next edge to look at of those on the stack. Returns how many
  * of the stack are a circle, the last of it. */
-static uint32_t find_circle(struct search *s, uint32_t *depth)
+static uint32_t find_circle(struct hop_circle_search *s, uint32_t *depth)
 {
     memset(s->met, 0, s->buffers * sizeof *s->met);
     for (uint32_t start = 0; start < s->buffers; start++) {
@@ -219,7 +224,7 @@ static uint32_t find_circle(struct search *s, uint32_t *depth)
 }
 
 /* The fewest edges from one buffer to another; returns how many buffers that are, the last of the stack, 0: there is no way. */
-static uint32_t find_way(struct search *s, uint32_t from, uint32_t to, uint32_t *depth)
+static uint32_t find_way(struct hop_circle_search *s, uint32_t from, uint32_t to, uint32_t *depth)
 {
     uint32_t head = 0, tail = 0, length = 1, edge, next;
     memset(s->met, 0, s->buffers * sizeof *s->met); /* 1 + the one before */
@@ -245,7 +250,7 @@ static uint32_t find_way(struct search *s, uint32_t from, uint32_t to, uint32_t 
 
 /* Under bubble, what waits at the end of a ring's part waits for what is at its beginning, if a circle is not within one ring.
  * Such a circle goes from some ring to one of a lower dimension. */
-static uint32_t find_wide_circle(struct search *s, uint32_t *depth)
+static uint32_t find_wide_circle(struct hop_circle_search *s, uint32_t *depth)
 {
     uint32_t length = 0, next, edge;
     s->within = true;
@@ -260,90 +265,68 @@ static uint32_t find_wide_circle(struct search *s, uint32_t *depth)
     return length;
 }
 
-static uint32_t find_any_circle(struct search *s, uint32_t *depth)
+static uint32_t find_any_circle(struct hop_circle_search *s, uint32_t *depth)
 {
     uint32_t length = find_circle(s, depth);
     return length == 0 && s->protection == HOP_RING_BUBBLE ? find_wide_circle(s, depth) : length;
 }
 
+/* The edges of all routes that pass no dead link. */
+static enum hop_status build(struct hop_circle_search *s, struct hop_diag *diag)
+{
+    uint64_t pairs = count_pairs(s->topology);
+    if (pairs > PAIRS_LIMIT)
+        return hop_fail(diag, HOP_ERR_LIMIT, "%.3g pairs of endpoints, each of whose routes is followed\nat most %g",
+                        (double)pairs, (double)PAIRS_LIMIT);
+    if (!prepare(s))
+        return hop_fail_memory(diag);
+    walk_all(s);
+    return HOP_OK;
+}
+
 enum hop_status hop_topology_find_circle(const struct hop_topology *topology, enum hop_ring_protection protection,
                                          struct hop_link_channel **circle, uint32_t *count, struct hop_diag *diag)
 {
-    struct search s = {.topology = topology, .protection = protection};
-    uint32_t depth = 0, length = 0;
-    struct hop_link_channel *found = NULL;
-    if (count_pairs(topology) > PAIRS_LIMIT)
-        return hop_fail(diag, HOP_ERR_LIMIT, "%.3g pairs of endpoints, each of whose routes is followed\nat most %g",
-                        (double)count_pairs(topology), (double)PAIRS_LIMIT);
-    bool fine = prepare(&s);
-    if (fine) {
-        walk_all(&s);
-        length = find_any_circle(&s, &depth);
-        found = calloc((size_t)length + 1, sizeof *found);
-        fine = found != NULL;
-    }
-    for (uint32_t i = 0; fine && i < length; i++) {
+    struct hop_arena arena = {0};
+    struct hop_circle_search s = {.topology = topology, .protection = protection, .arena = &arena};
+    enum hop_status status = build(&s, diag);
+    uint32_t depth = 0, length = status == HOP_OK ? find_any_circle(&s, &depth) : 0;
+    struct hop_link_channel *found = status == HOP_OK ? calloc((size_t)length + 1, sizeof *found) : NULL;
+    for (uint32_t i = 0; found && i < length; i++) {
         uint32_t buffer = s.stack[depth - length + i];
         found[i] = (struct hop_link_channel){buffer / HOP_CHANNELS, buffer % HOP_CHANNELS};
     }
-    hop_arena_finish(&s.arena);
-    if (!fine)
-        return hop_fail_memory(diag);
+    hop_arena_finish(&arena);
+    if (!found)
+        return status == HOP_OK ? hop_fail_memory(diag) : status;
     *circle = found;
     *count = length;
     return HOP_OK;
 }
 
-/* ---- ways round dead links ---- */
+/* ---- ways beside the routes ---- */
 
-struct hop_detours {
-    struct search search;
-    bool blocked;    /* the routes that are left have a circle */
-    bool *dead;      /* per directed link */
-    uint32_t *reach; /* per node: the directed link that leads to it */
-    uint32_t *way, count;
-    uint32_t *added, added_count; /* edges of this way that no other one had */
-};
-
-enum hop_status hop_detours_create(const struct hop_topology *topology, enum hop_ring_protection protection,
-                                   const bool *dead, struct hop_detours **detours, struct hop_diag *diag)
+enum hop_status hop_circle_search_create(const struct hop_topology *topology, enum hop_ring_protection protection,
+                                         const bool *dead, struct hop_arena *arena, struct hop_circle_search **search,
+                                         struct hop_diag *diag)
 {
-    struct hop_detours *d = calloc(1, sizeof *d);
-    uint32_t depth, directed = 2 * topology->link_count;
-    if (d && count_pairs(topology) > PAIRS_LIMIT) {
-        free(d);
-        return hop_fail(diag, HOP_ERR_LIMIT, "%.3g pairs of endpoints, each of whose routes is followed\nat most %g",
-                        (double)count_pairs(topology), (double)PAIRS_LIMIT);
-    }
-    if (d) {
-        d->search.topology = topology;
-        d->search.protection = protection;
-        d->dead = hop_arena_alloc(&d->search.arena, directed + 1);
-        d->reach = hop_arena_alloc(&d->search.arena, ((size_t)topology->node_count + 1) * sizeof *d->reach);
-    }
-    if (!d || !prepare(&d->search)) {
-        hop_detours_destroy(d);
+    struct hop_circle_search *s = hop_arena_alloc(arena, sizeof *s);
+    uint32_t depth;
+    if (!s)
         return hop_fail_memory(diag);
-    }
-    memcpy(d->dead, dead, directed * sizeof *dead);
-    d->search.dead = d->dead;
-    walk_all(&d->search);
-    d->blocked = find_any_circle(&d->search, &depth) > 0;
-    d->search.within = true;
-    *detours = d;
+    *s = (struct hop_circle_search){.topology = topology, .protection = protection, .dead = dead, .arena = arena};
+    enum hop_status status = build(s, diag);
+    if (status != HOP_OK)
+        return status;
+    s->blocked = find_any_circle(s, &depth) > 0;
+    s->within = true;
+    *search = s;
     return HOP_OK;
-}
-
-void hop_detours_destroy(struct hop_detours *detours)
-{
-    if (detours)
-        hop_arena_finish(&detours->search.arena);
-    free(detours);
 }
 
 /* Whether buffer `back` is waited for by what goes on from buffer `at`; apart: they are not in one ring, or that does not
  * matter. met: 1, reached within one ring; 2, reached otherwise. */
-static bool leads_back(struct search *s, uint32_t at, uint32_t back, bool apart)
+static bool leads_back(struct hop_circle_search *s, uint32_t at, uint32_t back, bool apart)
 {
     uint32_t depth = 0, edge, next;
     memset(s->met, 0, s->buffers * sizeof *s->met);
@@ -363,105 +346,13 @@ static bool leads_back(struct search *s, uint32_t at, uint32_t back, bool apart)
     return false;
 }
 
-static bool append(struct hop_detours *d, uint32_t link)
+bool hop_circle_search_add(struct hop_circle_search *s, const uint32_t *way, uint32_t count)
 {
-    if (!HOP_GROW(&d->search.arena, d->way, d->count + 1))
-        return false;
-    d->way[d->count++] = link;
-    return true;
-}
-
-/* The other link of a node's ring, away from it. */
-static uint32_t other_of_ring(const struct hop_topology *t, uint32_t node, uint32_t link)
-{
-    for (uint32_t i = t->first_link_of[node]; i < t->first_link_of[node + 1]; i++) {
-        uint32_t other = t->links_of[i];
-        if (other != link && t->links[other].dimension == t->links[link].dimension)
-            return 2 * other + (t->links[other].ends[0] != node);
-    }
-    return HOP_NONE;
-}
-
-/* From where a link of a ring begins to another node of the ring, beginning with the ring's other link. */
-static bool go_round(struct hop_detours *d, uint32_t first, uint32_t goal)
-{
-    const struct hop_topology *t = d->search.topology;
-    uint32_t start = hop_near_end(t, first), node = start, link = first;
-    do {
-        link = other_of_ring(t, node, link / 2);
-        if (link == HOP_NONE || d->dead[link] || !append(d, link))
-            return false;
-        node = hop_far_end(t, link);
-    } while (node != goal && node != start);
-    return node == goal;
-}
-
-/* The route, but along each ring where it passes a dead link the other way round. */
-static bool turn_rings(struct hop_detours *d, const uint32_t *links, uint32_t count)
-{
-    const struct hop_topology *t = d->search.topology;
-    d->count = 0;
-    for (uint32_t i = 0, end; i < count; i = end) {
-        unsigned ring = hop_ring_of(t, links[i]);
-        bool dead = d->dead[links[i]];
-        for (end = i + 1; ring && end < count && hop_ring_of(t, links[end]) == ring; end++)
-            dead = dead || d->dead[links[end]];
-        if (dead && !(ring && go_round(d, links[i], hop_far_end(t, links[end - 1]))))
-            return false;
-        for (uint32_t l = i; !dead && l < end; l++) {
-            if (!append(d, links[l]))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* The fewest links between the route's first and last switch; of several, the lowest, or the highest. */
-static bool find_shortest(struct hop_detours *d, const uint32_t *links, uint32_t count, bool highest)
-{
-    const struct hop_topology *t = d->search.topology;
-    uint32_t from = hop_far_end(t, links[0]), to = hop_near_end(t, links[count - 1]), head = 0, tail = 0,
-             *queue = d->search.stack;
-    memset(d->reach, 0xff, t->node_count * sizeof *d->reach);
-    d->reach[from] = links[0];
-    queue[tail++] = from;
-    while (head < tail && d->reach[to] == HOP_NONE) {
-        uint32_t node = queue[head++], ports = degree(t, node);
-        for (uint32_t i = 0; i < ports; i++) {
-            uint32_t link = t->links_of[t->first_link_of[node] + (highest ? ports - 1 - i : i)];
-            uint32_t directed = 2 * link + (t->links[link].ends[0] != node), next = hop_far_end(t, directed);
-            if (!hop_link_is_network(t->links[link].kind) || t->nodes[next].kind != HOP_NODE_FABRIC ||
-                d->dead[directed] || d->reach[next] != HOP_NONE)
-                continue;
-            d->reach[next] = directed;
-            queue[tail++] = next;
-        }
-    }
-    if (d->reach[to] == HOP_NONE || d->dead[links[0]] || d->dead[links[count - 1]])
-        return false;
-    d->count = 1;
-    for (uint32_t node = to; node != from; node = hop_near_end(t, d->reach[node]))
-        d->count++;
-    uint32_t length = d->count;
-    for (d->count = 0; d->count <= length;) { /* room */
-        if (!append(d, HOP_NONE))
-            return false;
-    }
-    d->way[length] = links[count - 1];
-    for (uint32_t node = to, at = length; at-- > 0; node = hop_near_end(t, d->reach[node]))
-        d->way[at] = d->reach[node];
-    return true;
-}
-
-/* The way's edges, unless one closes a circle. */
-static bool add_way(struct hop_detours *d)
-{
-    struct search *s = &d->search;
     const struct hop_topology *t = s->topology;
-    bool fine = HOP_GROW(&s->arena, d->added, d->count);
-    d->added_count = 0;
-    for (uint32_t i = 1, channel = 0, next; fine && i < d->count; i++, channel = next) {
-        uint32_t link = d->way[i - 1], to = d->way[i];
+    bool fine = !s->blocked && HOP_GROW(s->arena, s->added, count);
+    uint32_t added_count = 0;
+    for (uint32_t i = 1, channel = 0, next; fine && i < count; i++, channel = next) {
+        uint32_t link = way[i - 1], to = way[i];
         next = hop_channel_of(t, s->protection, link, channel, to);
         if (t->nodes[hop_far_end(t, to)].kind != HOP_NODE_FABRIC)
             break; /* it takes everything */
@@ -469,35 +360,10 @@ static bool add_way(struct hop_detours *d)
         if (s->edges[bit / 8] & 1u << bit % 8)
             continue;
         s->edges[bit / 8] |= (uint8_t)(1u << bit % 8);
-        d->added[d->added_count++] = bit;
+        s->added[added_count++] = bit;
         fine = !leads_back(s, HOP_CHANNELS * to + next, HOP_CHANNELS * link + channel, is_waited_for(s, link, to));
     }
-    for (uint32_t i = 0; !fine && i < d->added_count; i++)
-        s->edges[d->added[i] / 8] &= (uint8_t) ~(1u << d->added[i] % 8);
+    for (uint32_t i = 0; !fine && i < added_count; i++)
+        s->edges[s->added[i] / 8] &= (uint8_t) ~(1u << s->added[i] % 8);
     return fine;
-}
-
-bool hop_detours_find(struct hop_detours *d, const struct hop_route *route, const uint32_t **links, uint32_t *count,
-                      const char **why)
-{
-    const struct hop_topology *t = d->search.topology;
-    uint32_t first = 0, end = route->link_count;
-    while (first < end && !hop_link_is_network(t->links[route->links[first] / 2].kind))
-        first++;
-    while (end > first && !hop_link_is_network(t->links[route->links[end - 1] / 2].kind))
-        end--;
-    bool any = false, possible = true;
-    for (uint32_t i = 0; i < route->link_count; i++)
-        possible = possible && !(d->dead[route->links[i]] && (i <= first || i + 1 >= end));
-    *count = 0;
-    for (unsigned kind = 0; kind < 3 && possible && *count == 0; kind++) {
-        if (!(kind == 0 ? turn_rings(d, route->links + first, end - first)
-                        : find_shortest(d, route->links + first, end - first, kind == 2)))
-            continue;
-        any = true;
-        *count = !d->blocked && add_way(d) ? d->count : 0;
-    }
-    *links = d->way;
-    *why = any ? "packets could block each other on every way round that was tried" : "no other way leads there";
-    return !d->search.arena.failed;
 }

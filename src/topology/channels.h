@@ -28,16 +28,14 @@ static inline uint32_t hop_channel_of(const struct hop_topology *topology, enum 
     return before != HOP_NONE && hop_ring_of(topology, before) == ring ? channel : 0;
 }
 
-/* Ways round dead links, beside the routes of all pairs that pass none of them. */
-struct hop_detours;
-/* dead: per directed link. */
-enum hop_status hop_detours_create(const struct hop_topology *topology, enum hop_ring_protection protection,
-                                   const bool *dead, struct hop_detours **detours, struct hop_diag *diag);
-void hop_detours_destroy(struct hop_detours *detours); /* NULL is allowed */
-/* What takes the place of a route's network links: the other way round the ring, else the fewest links, where no packets of
- * those routes, of the ways found so far and of this one can wait for each other in a circle. The links are its until the
- * next call; count 0: there is none, and *why says why. false: out of memory. */
-bool hop_detours_find(struct hop_detours *detours, const struct hop_route *route, const uint32_t **links,
-                      uint32_t *count, const char **why);
+/* Who waits for whom, by the routes of all pairs that pass no dead link (dead: per directed link) and by ways added to them.
+ * It lies in the arena; dead stays the caller's, as long as it. */
+struct hop_circle_search;
+enum hop_status hop_circle_search_create(const struct hop_topology *topology, enum hop_ring_protection protection,
+                                         const bool *dead, struct hop_arena *arena, struct hop_circle_search **search,
+                                         struct hop_diag *diag);
+/* Adds a way of network links, unless packets could wait for each other in a circle then. false: they could, or out of memory
+ * (the arena's failed says so). */
+bool hop_circle_search_add(struct hop_circle_search *search, const uint32_t *way, uint32_t count);
 
 #endif
