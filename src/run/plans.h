@@ -27,6 +27,8 @@ struct hop_plans {
     uint64_t runs;
 };
 
+/* Whether such a plan can be made among so many ranks. */
+bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks);
 /* The plan of a shape, made where there is none; all ranks of the team call it. Where that fails, the team has
  * failed. */
 enum hop_status hop_plans_get(struct hop_plans *plans, struct hop_team *team, const struct hop_plan_shape *shape,
