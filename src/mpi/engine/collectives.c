@@ -208,6 +208,11 @@ static int *find_machines(const struct hop_mpi_job *job)
     return NULL;
 }
 
+static void go_by(const char *algorithm)
+{
+    here.rules.by = algorithm;
+}
+
 static void forget(uintptr_t comm)
 {
     hop_comm_free(&here.rules, comm);
@@ -216,12 +221,13 @@ static void forget(uintptr_t comm)
 /* Measures, and writes the table that is then used; false, on all ranks: that failed. */
 static bool measure(const char *path)
 {
-    const struct hop_tune_job tune = {here.job, here.rules.machine, do_instead, forget};
+    const struct hop_tune_job tune = {here.job, here.rules.machine, do_instead, go_by, forget};
     struct hop_diag diag = {0};
     struct hop_table table = {.kind = &hop_mpi_table_kind};
     bool fine = here.job->rank != 0 || hop_can_replace(path);
     if (here.job->mpi->all_agree(fine)) {
         fine = hop_tune_collectives(&tune, &table, &diag) == HOP_OK;
+        go_by(NULL);
         char *text = fine && here.job->rank == 0 ? hop_table_to_text(&table) : NULL;
         fine = fine && (here.job->rank != 0 || (text && hop_replace_file(path, text)));
         free(text);

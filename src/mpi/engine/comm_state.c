@@ -107,7 +107,7 @@ const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_
 {
     const struct hop_plan_shape *shape = &wanted->shape;
     if (!rules->table)
-        return hop_algorithm_name(HOP_ALGORITHM_DEFAULT);
+        return rules->by ? rules->by : hop_algorithm_name(HOP_ALGORITHM_DEFAULT);
     if (state->chosen[shape->kind].bytes != shape->bytes + 1) {
         state->chosen[shape->kind].bytes = shape->bytes + 1;
         state->chosen[shape->kind].by =

@@ -41,7 +41,8 @@ struct hop_comm_state {
 struct hop_comm_rules {
     const struct hop_mpi_job *job;
     const int *machine;            /* of each rank of the job, the lowest rank there */
-    const struct hop_table *table; /* NULL: whatever can be is ours */
+    const struct hop_table *table; /* NULL: whatever can be is ours, */
+    const char *by;                /* by this algorithm; NULL: by default */
     bool orderly;
 };
 

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tuning. At each size ours and the library's take turns, the one to begin changing from pair to pair. A turn is as
- * many calls as fill TURN_S, each timed by itself behind a barrier of the library's, and its time the mean of all
- * ranks. Ours it is where the whole interval of the median of the pairs' ratios lies below 1, and from one such size
- * to the next.
+ * Tuning. At each size that of our algorithms is looked for that is the fastest in a few turns; then it and the
+ * library's take turns, the one to begin changing from pair to pair. A turn is as many calls as fill TURN_S, each timed
+ * by itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where the whole interval
+ * of the median of the pairs' ratios lies below 1, and from one such size to the next.
  */
 #include "mpi/engine/tune_collectives.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "mpi/engine/levels.h"
+#include "run/plans.h"
 
 #define TURN_S 1e-3
 #define LONG_S 0.25  /* of a call of the library's: from that size on it is not tried, as over slow networks */
+#define CLEARLY 0.93 /* of the default's time */
 #define HOPELESS 1.5 /* of the first pairs: the others are spared */
-enum { PAIRS = 15, PAIRS_FIRST = 4, LOW = 3, HIGH = 11, CALLS_MOST = 200, SIZES = 12 }; /* LOW to HIGH: 96 % */
+enum {
+    PAIRS = 15,
+    PAIRS_FIRST = 4,
+    LOOKS = 3,
+    BRIEF = 64,
+    LOW = 3,
+    HIGH = 11,
+    CALLS_MOST = 200,
+    SIZES = 12
+}; /* LOW to HIGH: 96 % */
 #define SIZE_LEAST 4u
 #define SIZE_MOST (UINT64_C(16) << 20)
 #define LONGEST (UINT64_C(256) << 20) /* of a buffer */
@@ -27,7 +39,7 @@ struct trial {
     unsigned kind; /* enum hop_collective_kind, or HOP_MPI_TABLE_NEIGHBOURS */
     uintptr_t comm;
     int ranks, rank;
-    const char *by; /* what ours is called */
+    const char *only; /* what ours is called; NULL: by an algorithm */
     uint64_t bytes; /* as struct hop_collective_options has them */
     char *in, *out;
 };
@@ -66,26 +78,104 @@ static int do_library(const struct trial *t)
     return mpi->perform((enum hop_collective_kind)t->kind, t->in, t->out, t->bytes, 0, t->comm, mpi->single, mpi->sum);
 }
 
+/* How a call is done, and the barrier behind it: by an algorithm of ours; NULL: the library's. */
+struct way {
+    const char *by, *barrier;
+};
+static const struct way library = {NULL, NULL};
+
+static bool do_call(const struct trial *t, const char *by)
+{
+    t->tune->go_by(by);
+    return (by ? do_ours(t) : do_library(t)) == 0;
+}
+
 /* Seconds a call, the same on all ranks; negative: it failed on one. */
-static double turn(const struct trial *t, bool ours, uint32_t calls)
+static double turn(const struct trial *t, struct way way, uint32_t calls)
 {
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
+    struct trial barrier = *t;
     uint64_t sum_ns = 0;
     bool fine = true;
+    barrier.kind = HOP_COLLECTIVE_BARRIER;
+    barrier.bytes = 0;
     for (uint32_t i = 0; i < calls && fine; i++) {
         uint64_t begin_ns = hop_now_ns();
-        fine = (ours ? do_ours(t) : do_library(t)) == 0;
+        fine = do_call(t, way.by);
         sum_ns += hop_now_ns() - begin_ns;
         memset(t->in, 0x3f, t->bytes); /* programs send what is new, to where they have worked on what came before */
         memset(t->out, 0x3f, t->bytes);
-        (void)mpi->collectives->perform(HOP_COLLECTIVE_BARRIER, NULL, NULL, 0, 0, t->comm, 0, 0);
+        fine = do_call(&barrier, way.barrier) && fine;
     }
     double mean_s = mpi->collectives->mean((double)sum_ns * 1e-9 / calls, t->comm);
     return mpi->comm_all_agree(t->comm, fine) ? mean_s : -1;
 }
 
+/* How many calls a turn is of, the same on all ranks. */
+static uint32_t calls_of(double twice_s)
+{
+    return (uint32_t)hop_max(1, hop_min(CALLS_MOST, 2 * TURN_S / hop_max(twice_s, 1e-9)));
+}
+
+/* The second's times in the first's, ascending; false: one failed, or the second is hopeless. */
+static bool take_turns(const struct trial *t, struct way first, struct way second, uint32_t calls, double ratios[PAIRS])
+{
+    for (int pair = 0; pair < PAIRS; pair++) {
+        double one_s = turn(t, pair % 2 ? second : first, calls), other_s = turn(t, pair % 2 ? first : second, calls);
+        double first_s = pair % 2 ? other_s : one_s, second_s = pair % 2 ? one_s : other_s;
+        if (first_s <= 0 || second_s < 0)
+            return false;
+        ratios[pair] = second_s / first_s;
+        double least = ratios[0];
+        for (int i = 1; i <= pair; i++)
+            least = hop_min(least, ratios[i]);
+        if (pair == PAIRS_FIRST - 1 && least > HOPELESS)
+            return false;
+    }
+    qsort(ratios, PAIRS, sizeof *ratios, hop_ascending_double);
+    return true;
+}
+
+/* The default, or that which is clearly the fastest; NULL: none can be made. */
+static const char *find_algorithm(const struct trial *t, double library_s)
+{
+    enum hop_collective_kind kind = (enum hop_collective_kind)t->kind;
+    double least_s = INFINITY;
+    const char *fastest = NULL;
+    for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT; a++) {
+        struct way way = {hop_algorithm_name((enum hop_algorithm)a), NULL};
+        struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = t->bytes, .algorithm = way.by};
+        if (!hop_collective_has(kind, (enum hop_algorithm)a) || !hop_plans_can(&shape, (uint32_t)t->ranks))
+            continue;
+        double own_s = turn(t, way, 3); /* the first of which makes the schedule */
+        own_s = own_s < 0 ? -1 : turn(t, way, 3);
+        for (int i = 0; i < LOOKS && own_s >= 0 && own_s < HOPELESS * hop_min(library_s, least_s); i++) {
+            double again_s = turn(t, way, calls_of(2 * own_s));
+            own_s = again_s < 0 ? -1 : hop_min(own_s, again_s);
+        }
+        if (own_s >= 0 && own_s < least_s) {
+            least_s = a == HOP_ALGORITHM_DEFAULT ? CLEARLY * own_s : own_s;
+            fastest = way.by;
+        }
+    }
+    return fastest;
+}
+
+/* Whether a broadcast behind such a barrier takes longer: ranks that it lets go at once wait in the next call, where
+ * others come one after the other. Both together may still be faster. */
+static bool delays(const struct trial *barrier, const char *by)
+{
+    struct trial t = *barrier;
+    double ratios[PAIRS];
+    t.kind = HOP_COLLECTIVE_BROADCAST;
+    t.bytes = BRIEF;
+    (void)turn(&t, library, 3);
+    return !take_turns(&t, library, (struct way){NULL, by}, calls_of(2 * turn(&t, library, 3)), ratios) ||
+           ratios[LOW] > 1;
+}
+
 struct verdict {
-    bool ours;
+    const char *by;   /* ours; NULL: the library's */
     double low, high; /* of ours in the library's time */
     bool is_last;     /* longer ones are not tried */
 };
@@ -93,34 +183,18 @@ struct verdict {
 static struct verdict try(const struct trial *t)
 {
     struct verdict verdict = {.low = 0, .high = HOPELESS};
+    struct way ours = {t->only, NULL};
     double ratios[PAIRS];
-    double once_s = turn(t, false, 3);
+    double once_s = turn(t, library, 3);
     verdict.is_last = once_s > LONG_S;
-    if (verdict.is_last)
+    if (verdict.is_last || once_s < 0)
         return verdict;
-    double own_s = turn(t, true, 3);
-    if (once_s < 0 || own_s < 0)
+    double again_s = turn(t, library, 3);
+    ours.by = t->only ? t->only : find_algorithm(t, hop_min(once_s, again_s));
+    if (!ours.by || turn(t, ours, 3) < 0 || !take_turns(t, library, ours, calls_of(again_s + turn(t, ours, 3)), ratios))
         return verdict;
-    double slower_s = turn(t, false, 3) + turn(t, true, 3);
-    uint32_t calls = (uint32_t)hop_max(1, hop_min(CALLS_MOST, 2 * TURN_S / hop_max(slower_s, 1e-9)));
-    int pairs = 0;
-    while (pairs < PAIRS) {
-        double first_s = turn(t, pairs % 2, calls), second_s = turn(t, !(pairs % 2), calls);
-        double library_s = pairs % 2 ? second_s : first_s, ours_s = pairs % 2 ? first_s : second_s;
-        if (library_s <= 0 || ours_s < 0)
-            return verdict;
-        ratios[pairs++] = ours_s / library_s;
-        if (pairs == PAIRS_FIRST) {
-            double least = ratios[0];
-            for (int i = 1; i < pairs; i++)
-                least = hop_min(least, ratios[i]);
-            if (least > HOPELESS)
-                return verdict;
-        }
-    }
-    qsort(ratios, PAIRS, sizeof *ratios, hop_ascending_double);
-    verdict = (struct verdict){ratios[HIGH] < 1, ratios[LOW], ratios[HIGH], false};
-    return verdict;
+    bool faster = ratios[HIGH] < 1 && !(t->kind == HOP_COLLECTIVE_BARRIER && delays(t, ours.by));
+    return (struct verdict){faster ? ours.by : NULL, ratios[LOW], ratios[HIGH], false};
 }
 
 /* ---- sizes ---- */
@@ -150,18 +224,18 @@ static void add_row(const struct trial *t, struct hop_table *table, uint64_t fro
 static void add_rows(const struct trial *t, const uint64_t *sizes, const struct verdict *verdicts, uint32_t count,
                      struct hop_table *table, struct hop_failure *failure)
 {
-    add_row(t, table, 0, t->kind == HOP_COLLECTIVE_BARRIER && verdicts[0].ours ? t->by : HOP_MPI_TABLE_LIBRARY, NULL,
-            failure);
+    add_row(t, table, 0, t->kind == HOP_COLLECTIVE_BARRIER && verdicts[0].by ? verdicts[0].by : HOP_MPI_TABLE_LIBRARY,
+            NULL, failure);
     for (uint32_t i = 0; i < count && t->kind != HOP_COLLECTIVE_BARRIER; i++) {
         char remark[96], size[32];
-        if (!verdicts[i].ours && t->kind == HOP_MPI_TABLE_NEIGHBOURS)
+        if (!verdicts[i].by && t->kind == HOP_MPI_TABLE_NEIGHBOURS)
             break;
-        if (!verdicts[i].ours)
+        if (!verdicts[i].by)
             continue;
         (void)snprintf(remark, sizeof remark, "%.2f to %.2f of the library's time at %s", verdicts[i].low,
                        verdicts[i].high, hop_format_bytes(sizes[i], size, sizeof size));
-        add_row(t, table, sizes[i], t->by, remark, failure);
-        if (i + 1 == count || !verdicts[i + 1].ours)
+        add_row(t, table, sizes[i], verdicts[i].by, remark, failure);
+        if (i + 1 == count || !verdicts[i + 1].by)
             add_row(t, table, sizes[i] + 1, HOP_MPI_TABLE_LIBRARY, NULL, failure);
     }
 }
@@ -207,12 +281,12 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
 }
 
 /* Among those who are in, each at a place of its own; the others wait. */
-static void try_among(const struct hop_tune_job *tune, int ranks, int place, bool in, const char *by,
+static void try_among(const struct hop_tune_job *tune, int ranks, int place, bool in, const char *only,
                       struct hop_table *table, struct hop_failure *failure)
 {
     const struct hop_mpi_shim *mpi = tune->job->mpi;
     uintptr_t comm = mpi->collectives->split(mpi->apart(), in ? 0 : -1, place);
-    struct trial t = {.tune = tune, .comm = comm, .ranks = ranks, .rank = place, .by = by};
+    struct trial t = {.tune = tune, .comm = comm, .ranks = ranks, .rank = place, .only = only};
     if (in) {
         try_kinds(&t, 0, HOP_COLLECTIVE_COUNT, table, failure);
         tune->forget(comm);
@@ -227,7 +301,7 @@ static void try_neighbours(const struct hop_tune_job *tune, struct hop_table *ta
     const struct hop_mpi_shim *mpi = tune->job->mpi;
     uintptr_t comm = mpi->collectives->grid(mpi->apart());
     struct trial t = {.tune = tune, .comm = comm, .ranks = tune->job->ranks, .rank = tune->job->rank};
-    t.by = HOP_MPI_TABLE_MACHINES;
+    t.only = HOP_MPI_TABLE_MACHINES;
     if (mpi->all_agree(comm != mpi->comm_null))
         try_kinds(&t, HOP_MPI_TABLE_NEIGHBOURS, HOP_MPI_TABLE_NEIGHBOURS + 1, table, failure);
     if (comm == mpi->comm_null)
@@ -250,7 +324,7 @@ enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop
     }
     bool in = tune->machine[tune->job->rank] == tune->machine[0];
     for (int ranks = 2; ranks <= here; ranks = ranks < here && 2 * ranks > here ? here : 2 * ranks) {
-        try_among(tune, ranks, own, in && own < ranks, hop_algorithm_name(HOP_ALGORITHM_DEFAULT), table, &failure);
+        try_among(tune, ranks, own, in && own < ranks, NULL, table, &failure);
     }
     int machines = hop_machines_of(tune->machine, mpi->ranks(mpi->apart()));
     if (machines > 1 && machines < tune->job->ranks) {

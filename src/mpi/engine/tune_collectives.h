@@ -13,6 +13,7 @@ struct hop_tune_job {
     const struct hop_mpi_job *job;
     const int *machine; /* of each rank of the job, the lowest rank there */
     hop_do_ours *ours;
+    void (*go_by)(const char *algorithm); /* from the next of those calls on */
     void (*forget)(uintptr_t comm); /* before a communicator of those calls goes */
 };
 
