@@ -51,7 +51,8 @@ static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
     }
 }
 
-static enum hop_status write_schedule(const struct hop_plan_shape *shape, uint32_t ranks,
+/* apart: ranks are on several machines, and share nothing. */
+static enum hop_status write_schedule(const struct hop_plan_shape *shape, uint32_t ranks, bool apart,
                                       struct hop_schedule **schedule, struct hop_diag *diag)
 {
     struct hop_collective_options what = {.kind = shape->kind,
@@ -62,11 +63,16 @@ static enum hop_status write_schedule(const struct hop_plan_shape *shape, uint32
                                           .root = shape->root,
                                           .in_place = shape->in_place,
                                           .callers = true};
+    char(*names)[16] = calloc(ranks, sizeof *names);
     const char **devices = calloc(ranks, sizeof *devices);
-    for (uint32_t rank = 0; devices && rank < ranks; rank++)
-        devices[rank] = "host"; /* one memory, of which each rank has a part */
-    enum hop_status status = devices ? hop_make_collective(&(struct hop_ranks){devices, ranks}, &what, schedule, diag)
-                                     : hop_fail_memory(diag);
+    enum hop_status status = names && devices ? HOP_OK : hop_fail_memory(diag);
+    for (uint32_t rank = 0; status == HOP_OK && rank < ranks; rank++) {
+        (void)snprintf(names[rank], sizeof names[rank], "host%u", apart ? rank : 0);
+        devices[rank] = names[rank];
+    }
+    if (status == HOP_OK)
+        status = hop_make_collective(&(struct hop_ranks){devices, ranks}, &what, schedule, diag);
+    free(names);
     free(devices);
     return status;
 }
@@ -74,7 +80,7 @@ static enum hop_status write_schedule(const struct hop_plan_shape *shape, uint32
 bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks)
 {
     struct hop_schedule *schedule = NULL;
-    bool can = write_schedule(shape, ranks, &schedule, NULL) == HOP_OK;
+    bool can = write_schedule(shape, ranks, false, &schedule, NULL) == HOP_OK;
     hop_schedule_destroy(schedule);
     return can;
 }
@@ -82,7 +88,7 @@ bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks)
 static enum hop_status make(struct hop_team *team, struct hop_plan *plan, struct hop_diag *diag)
 {
     struct hop_program_options how = {.pipelined = true, .bound = plan->shape.kind != HOP_COLLECTIVE_BARRIER};
-    enum hop_status status = write_schedule(&plan->shape, team->size, &plan->schedule, diag);
+    enum hop_status status = write_schedule(&plan->shape, team->size, team->nodes > 1, &plan->schedule, diag);
     if (status != HOP_OK) {
         hop_team_abort(team, diag); /* the others would wait for this rank */
         return status;

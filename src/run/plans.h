@@ -27,7 +27,7 @@ struct hop_plans {
     uint64_t runs;
 };
 
-/* Whether such a plan can be made among so many ranks. */
+/* Whether such a plan can be made among so many ranks of one machine. */
 bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks);
 /* The plan of a shape, made where there is none; all ranks of the team call it. Where that fails, the team has
  * failed. */
