@@ -246,6 +246,7 @@ void hop_bound_create(struct hop_program *program)
     }
     for (uint32_t i = 0; i < bound->own_count && hop_program_is_fine(program); i++) {
         struct hop_bound_buffer *own = &bound->own[i];
+        own->pointed = hop_program_alloc(program, program->sets, sizeof *own->pointed);
         own->in_count = join_parts(program, &layout->buffers[own->buffer], own->in, own->in_count);
         own->out_count = join_parts(program, &layout->buffers[own->buffer], own->out, own->out_count);
     }
@@ -300,7 +301,7 @@ static enum hop_status check_overlap(const struct hop_program *program, struct h
     return HOP_OK;
 }
 
-/* Steps of this rank work there from now on; others see it once they know that the next launch was entered. */
+/* Steps of this rank work there from the next launch on; others see it once they know that that was entered. */
 static void point(struct hop_program *program, struct hop_bound_buffer *own)
 {
     const struct hop_run_buffer *buffer = buffer_of(program, own);
@@ -310,11 +311,9 @@ static void point(struct hop_program *program, struct hop_bound_buffer *own)
         own->region = HOP_AT_WINDOW;
     if (own->region == HOP_AT_WINDOW)
         address = (char *)program->memory + buffer->offset;
-    for (uint32_t i = 0; i < own->slot_count; i++) {
-        struct hop_run_step *step = &program->steps[own->slots[i].step];
-        for (uint32_t set = 0; set < program->sets; set++)
-            step->places[set * (step->reads + step->writes) + own->slots[i].place] = address + own->slots[i].offset;
-    }
+    own->base = address;
+    if (buffer->kind != HOP_BUFFER_DIRECT)
+        return;
     struct hop_published *published = &program->bound->published[own->buffer];
     bool region = own->region != HOP_AT_POINTER && own->region != HOP_AT_WINDOW;
     published->region = own->region;
@@ -364,6 +363,16 @@ static void move(struct hop_program *program, void *to, const void *from, uint64
         (void)HOP_DEVICE(program, copy, HOP_STREAM_NOW, &copy);
 }
 
+/* Of the launch's set: there may be many, of which most see several changes at once. */
+static void update_places(struct hop_program *program, struct hop_bound_buffer *own, uint64_t set)
+{
+    for (uint32_t i = 0; i < own->slot_count; i++) {
+        struct hop_run_step *step = &program->steps[own->slots[i].step];
+        step->places[set * (step->reads + step->writes) + own->slots[i].place] = own->base + own->slots[i].offset;
+    }
+    own->pointed[set] = own->base;
+}
+
 static bool has_window(const struct hop_program *program, const struct hop_bound_buffer *own)
 {
     return buffer_of(program, own)->kind == HOP_BUFFER_WINDOW || own->region == HOP_AT_WINDOW;
@@ -377,7 +386,9 @@ void hop_bound_enter(struct hop_program *program)
     if (!bound->complete && !is_complete(program, &missing))
         (void)hop_bound_missing(program, missing, &program->failure);
     for (uint32_t i = 0; i < bound->own_count && hop_program_is_fine(program); i++) {
-        const struct hop_bound_buffer *own = &bound->own[i];
+        struct hop_bound_buffer *own = &bound->own[i];
+        if (own->pointed[set] != own->base)
+            update_places(program, own, set);
         for (uint32_t k = 0; k < own->in_count && has_window(program, own); k++)
             move(program, own->in[k].places[set], own->address + own->in[k].offset, own->in[k].bytes);
     }

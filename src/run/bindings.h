@@ -39,6 +39,7 @@ struct hop_bound_slot {
 struct hop_bound_buffer {
     uint32_t buffer, region;
     char *address, *before; /* before: while others are bound, too */
+    char *base, **pointed;  /* where it is for steps; where those of each set have it */
     struct hop_window_part *in, *out;
     uint32_t in_count, out_count;
     struct hop_bound_slot *slots;
