@@ -27,9 +27,10 @@ enum {
     LOW = 3,
     HIGH = 11,
     CALLS_MOST = 200,
-    SIZES = 12
+    SIZES = 22
 }; /* LOW to HIGH: 96 % */
 #define SIZE_LEAST 4u
+#define STEPS_FINE (UINT64_C(1) << 20) /* sizes double up to here */
 #define SIZE_MOST (UINT64_C(16) << 20)
 #define LONGEST (UINT64_C(256) << 20) /* of a buffer */
 
@@ -78,6 +79,13 @@ static int do_library(const struct trial *t)
     return mpi->perform((enum hop_collective_kind)t->kind, t->in, t->out, t->bytes, 0, t->comm, mpi->single, mpi->sum);
 }
 
+/* Of a buffer's bytes. */
+static uint64_t longest(const struct trial *t)
+{
+    bool of_all = t->kind == HOP_COLLECTIVE_ALLGATHER || t->kind == HOP_COLLECTIVE_GATHER;
+    return of_all ? t->bytes * (unsigned)t->ranks : t->bytes;
+}
+
 /* How a call is done, and the barrier behind it: by an algorithm of ours; NULL: the library's. */
 struct way {
     const char *by, *barrier;
@@ -90,21 +98,24 @@ static bool do_call(const struct trial *t, const char *by)
     return (by ? do_ours(t) : do_library(t)) == 0;
 }
 
-/* Seconds a call, the same on all ranks; negative: it failed on one. */
+/* Seconds a call, the same on all ranks; negative: it failed on one. Programs send what is new, to where they have worked
+ * on what came before, and seldom twice from one place. */
 static double turn(const struct trial *t, struct way way, uint32_t calls)
 {
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
-    struct trial barrier = *t;
+    struct trial own = *t, barrier = *t;
     uint64_t sum_ns = 0;
     bool fine = true;
     barrier.kind = HOP_COLLECTIVE_BARRIER;
     barrier.bytes = 0;
     for (uint32_t i = 0; i < calls && fine; i++) {
+        own.in = t->in + i % 2 * longest(t);
+        own.out = t->out + i % 2 * longest(t);
         uint64_t begin_ns = hop_now_ns();
-        fine = do_call(t, way.by);
+        fine = do_call(&own, way.by);
         sum_ns += hop_now_ns() - begin_ns;
-        memset(t->in, 0x3f, t->bytes); /* programs send what is new, to where they have worked on what came before */
-        memset(t->out, 0x3f, t->bytes);
+        memset(own.in, 0x3f, t->bytes);
+        memset(own.out, 0x3f, t->bytes);
         fine = do_call(&barrier, way.barrier) && fine;
     }
     double mean_s = mpi->collectives->mean((double)sum_ns * 1e-9 / calls, t->comm);
@@ -199,12 +210,6 @@ static struct verdict try(const struct trial *t)
 
 /* ---- sizes ---- */
 
-static uint64_t longest(const struct trial *t)
-{
-    bool of_all = t->kind == HOP_COLLECTIVE_ALLGATHER || t->kind == HOP_COLLECTIVE_GATHER;
-    return of_all ? t->bytes * (unsigned)t->ranks : t->bytes;
-}
-
 static bool is_cut(unsigned kind)
 {
     return kind == HOP_COLLECTIVE_ALLTOALL || kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
@@ -247,12 +252,12 @@ static void try_all(struct trial *t, struct hop_table *table, struct hop_failure
     uint64_t sizes[SIZES];
     uint32_t count = 0;
     uint64_t most = t->kind == HOP_MPI_TABLE_NEIGHBOURS ? HOP_MPI_TRAVELS_MOST : SIZE_MOST;
-    for (uint64_t size = SIZE_LEAST; size <= most && count < SIZES; size *= 4) {
+    for (uint64_t size = SIZE_LEAST; size <= most && count < SIZES; size *= size < STEPS_FINE ? 2 : 4) {
         t->bytes = is_cut(t->kind) ? size * (unsigned)t->ranks : t->kind == HOP_COLLECTIVE_BARRIER ? 0 : size;
         if (longest(t) > LONGEST || (t->kind == HOP_COLLECTIVE_BARRIER && count > 0))
             break;
-        memset(t->in, 1, longest(t)); /* pages that nobody wrote are one page to all */
-        memset(t->out, 1, longest(t));
+        memset(t->in, 1, 2 * longest(t)); /* pages that nobody wrote are one page to all */
+        memset(t->out, 1, 2 * longest(t));
         sizes[count] = t->bytes;
         verdicts[count++] = try(t);
         if (verdicts[count - 1].is_last)
@@ -265,8 +270,8 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
                       struct hop_failure *failure)
 {
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
-    t->in = calloc(1, LONGEST);
-    t->out = calloc(1, LONGEST);
+    t->in = calloc(2, LONGEST);
+    t->out = calloc(2, LONGEST);
     bool room = mpi->comm_all_agree(t->comm, t->in && t->out);
     for (t->kind = from; t->kind < end && room; t->kind++) {
         if (t->rank == 0)
