@@ -46,6 +46,8 @@ CASES = {
     "predict-explain": ["predict", "-e", SCHEDULE, "--on", "t2", "--explain", "a"],
     "predict-many": ["predict", "-e", SCHEDULE, "--on", "t2", "--on", "dgx-1", "--model", "pcie", "--model", "credit"],
     "predict-packet": ["predict", "-e", "gpu0 -> gpu1 64KiB; gpu0 -> gpu2 64KiB", "--on", "t2", "--fidelity", "packet"],
+    "predict-fault": ["predict", "-e", "a: node0 -> node1 64KiB; b: node2 -> node3 64KiB", "--on", "torus:4x4,link=1GB/s,latency=100ns",
+                      "--fidelity", "packet", "--fault", "link router0.0--router1.0 at 10us"],
     "predict-goal": ["predict", DATA + "/schedules/ring4.goal", "--on", "t2"],
     "make": ["make", "halo:2x2x2", "--on", "t2"],
     "make-allreduce": ["make", "allreduce", "--on", "t2"],
