@@ -80,7 +80,8 @@ static const struct hop_spot *aside(struct hop_job *job)
     return spots;
 }
 
-/* Part `to` of a member's vector. It lies behind those of the members before, each as long as this one. */
+/* Part `to` of a member's vector. It lies behind those of the members before, each as long as this one. In one memory who
+ * will use it fetches it, and has it in its cache then. */
 static void swap(struct hop_job *job, const struct hop_spot *in, uint32_t from, uint32_t to, bool in_rounds)
 {
     uint32_t n = job->n, before = (uint32_t)(((uint64_t)from + n - (to + n - from) % n + 1) % n);
@@ -90,6 +91,7 @@ static void swap(struct hop_job *job, const struct hop_spot *in, uint32_t from, 
                             .from = hop_job_at(job, from, in[from], start),
                             .to = hop_job_at(job, to, job->out[to], from * size),
                             .count = size,
+                            .pull = near(job, from, to),
                             .offset = start};
     if (in_rounds && before != from) {
         copy.also = hop_job_at(job, from, job->out[from], before * share);

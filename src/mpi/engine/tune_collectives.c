@@ -3,7 +3,7 @@
  * Tuning. At each size that of our algorithms is looked for that is the fastest in a few turns; then it and the
  * library's take turns, the one to begin changing from pair to pair. A turn is as many calls as fill TURN_S, each timed
  * by itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where the whole interval
- * of the median of the pairs' ratios lies below 1, and from one such size to the next.
+ * of the median of the pairs' ratios lies below 1, of short calls below 0.85, and from one such size to the next.
  */
 #include "mpi/engine/tune_collectives.h"
 
@@ -19,6 +19,8 @@
 #define TURN_S 2e-3
 #define LONG_S 0.25  /* of a call of the library's: from that size on it is not tried, as over slow networks */
 #define CLEARLY 0.93 /* of the default's time */
+#define SHORT 4096u  /* bytes: what came before such a call is a good part of its time, so that */
+#define WINS_SHORT 0.85 /* of the library's time is asked of it */
 #define HOPELESS 1.5 /* of the first pairs: the others are spared */
 enum {
     PAIRS = 15,
@@ -206,7 +208,8 @@ static struct verdict try(const struct trial *t)
     ours.by = t->only ? t->only : find_algorithm(t, hop_min(once_s, again_s));
     if (!ours.by || turn(t, ours, 3) < 0 || !take_turns(t, library, ours, calls_of(again_s + turn(t, ours, 3)), ratios))
         return verdict;
-    bool faster = ratios[HIGH] < 1 && !(t->kind == HOP_COLLECTIVE_BARRIER && delays(t, ours.by));
+    bool faster = ratios[HIGH] < (t->bytes < SHORT ? WINS_SHORT : 1) &&
+                  !(t->kind == HOP_COLLECTIVE_BARRIER && delays(t, ours.by));
     return (struct verdict){faster ? ours.by : NULL, ratios[LOW], ratios[HIGH], false};
 }
 
