@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tuning. At each size that of our algorithms is looked for that is the fastest in a few turns; then it and the
- * library's take turns, the one to begin changing from pair to pair. A turn is as many calls as fill TURN_S, each timed
- * by itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where the whole interval
- * of the median of the pairs' ratios lies below 1, of short calls below 0.85, and from one such size to the next.
+ * Tuning. Some passes over all collectives and sizes look at each of our algorithms; that which is the fastest at its
+ * worst is then compared with the library's in some more, in pairs of turns, the one to begin changing from pair to pair.
+ * So what comes and goes in seconds is met more than once: processors of a virtual machine that no longer share a cache,
+ * where writing what another has read takes ten times as long. A turn is as many calls as fill TURN_S, each timed by
+ * itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where the whole interval of
+ * the median of the pairs' ratios lies below 1, of short calls below 0.85, and from one such size to the next.
  */
 #include "mpi/engine/tune_collectives.h"
 
@@ -21,17 +23,8 @@
 #define CLEARLY 0.93 /* of the default's time */
 #define SHORT 4096u  /* bytes: what came before such a call is a good part of its time, so that */
 #define WINS_SHORT 0.85 /* of the library's time is asked of it */
-#define HOPELESS 1.5 /* of the first pairs: the others are spared */
-enum {
-    PAIRS = 15,
-    PAIRS_FIRST = 4,
-    LOOKS = 3,
-    BRIEF = 64,
-    LOW = 3,
-    HIGH = 11,
-    CALLS_MOST = 1000,
-    SIZES = 22
-}; /* LOW to HIGH: 96 % */
+#define HOPELESS 1.5    /* of the library's time: it is looked at no more */
+enum { PASSES = 3, PAIRS = 15, LOW = 3, HIGH = 11, BRIEF = 64, CALLS_MOST = 1000, SIZES = 22 }; /* LOW to HIGH: 96 % */
 #define SIZE_LEAST 4u
 #define STEPS_FINE (UINT64_C(1) << 20) /* sizes double up to here */
 #define SIZE_MOST (UINT64_C(16) << 20)
@@ -46,6 +39,19 @@ struct trial {
     const char *only; /* what ours is called; NULL: by an algorithm */
     uint64_t bytes; /* as struct hop_collective_options has them */
     char *in, *out;
+};
+
+struct ratios {
+    uint32_t count;
+    double of[PAIRS];
+};
+
+/* What was found at a size. */
+struct tried {
+    uint64_t bytes;
+    double worst[HOP_ALGORITHM_COUNT]; /* of looks, in the library's time; 0: not looked at yet */
+    const char *by;                    /* ours; NULL: the library's */
+    struct ratios ratios;              /* at last ascending */
 };
 
 static int do_ours(const struct trial *t)
@@ -132,48 +138,18 @@ static uint32_t calls_of(double twice_s)
     return (uint32_t)hop_max(1, hop_min(CALLS_MOST, 2 * TURN_S / hop_max(twice_s, 1e-9)));
 }
 
-/* The second's times in the first's, ascending; false: one failed, or the second is hopeless. */
-static bool take_turns(const struct trial *t, struct way first, struct way second, uint32_t calls, double ratios[PAIRS])
+/* The second's times in the first's, behind those that are there; false: one failed. */
+static bool take_turns(const struct trial *t, struct way first, struct way second, uint32_t calls, uint32_t pairs,
+                       struct ratios *ratios)
 {
-    for (int pair = 0; pair < PAIRS; pair++) {
+    for (uint32_t pair = 0; pair < pairs; pair++) {
         double one_s = turn(t, pair % 2 ? second : first, calls), other_s = turn(t, pair % 2 ? first : second, calls);
         double first_s = pair % 2 ? other_s : one_s, second_s = pair % 2 ? one_s : other_s;
         if (first_s <= 0 || second_s < 0)
             return false;
-        ratios[pair] = second_s / first_s;
-        double least = ratios[0];
-        for (int i = 1; i <= pair; i++)
-            least = hop_min(least, ratios[i]);
-        if (pair == PAIRS_FIRST - 1 && least > HOPELESS)
-            return false;
+        ratios->of[ratios->count++] = second_s / first_s;
     }
-    qsort(ratios, PAIRS, sizeof *ratios, hop_ascending_double);
     return true;
-}
-
-/* The default, or that which is clearly the fastest; NULL: none can be made. */
-static const char *find_algorithm(const struct trial *t, double library_s)
-{
-    enum hop_collective_kind kind = (enum hop_collective_kind)t->kind;
-    double least_s = INFINITY;
-    const char *fastest = NULL;
-    for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT; a++) {
-        struct way way = {hop_algorithm_name((enum hop_algorithm)a), NULL};
-        struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = t->bytes, .algorithm = way.by};
-        if (!hop_collective_has(kind, (enum hop_algorithm)a) || !hop_plans_can(&shape, (uint32_t)t->ranks))
-            continue;
-        double own_s = turn(t, way, 3); /* the first of which makes the schedule */
-        own_s = own_s < 0 ? -1 : turn(t, way, 3);
-        for (int i = 0; i < LOOKS && own_s >= 0 && own_s < HOPELESS * hop_min(library_s, least_s); i++) {
-            double again_s = turn(t, way, calls_of(2 * own_s));
-            own_s = again_s < 0 ? -1 : hop_min(own_s, again_s);
-        }
-        if (own_s >= 0 && own_s < least_s) {
-            least_s = a == HOP_ALGORITHM_DEFAULT ? CLEARLY * own_s : own_s;
-            fastest = way.by;
-        }
-    }
-    return fastest;
 }
 
 /* Whether a broadcast behind such a barrier takes longer: ranks that it lets go at once wait in the next call, where
@@ -181,36 +157,72 @@ static const char *find_algorithm(const struct trial *t, double library_s)
 static bool delays(const struct trial *barrier, const char *by)
 {
     struct trial t = *barrier;
-    double ratios[PAIRS];
+    struct ratios ratios = {.count = 0};
     t.kind = HOP_COLLECTIVE_BROADCAST;
     t.bytes = BRIEF;
     (void)turn(&t, library, 3);
-    return !take_turns(&t, library, (struct way){NULL, by}, calls_of(2 * turn(&t, library, 3)), ratios) ||
-           ratios[LOW] > 1;
+    if (!take_turns(&t, library, (struct way){NULL, by}, calls_of(2 * turn(&t, library, 3)), PAIRS, &ratios))
+        return true;
+    qsort(ratios.of, PAIRS, sizeof *ratios.of, hop_ascending_double);
+    return ratios.of[LOW] > 1;
 }
 
-struct verdict {
-    const char *by;   /* ours; NULL: the library's */
-    double low, high; /* of ours in the library's time */
-    bool is_last;     /* longer ones are not tried */
-};
+/* ---- one size ---- */
 
-static struct verdict try(const struct trial *t)
+/* A look at each algorithm beside the library; false: it failed. */
+static bool look(const struct trial *t, struct tried *tried)
 {
-    struct verdict verdict = {.low = 0, .high = HOPELESS};
-    struct way ours = {t->only, NULL};
-    double ratios[PAIRS];
-    double once_s = turn(t, library, 3);
-    verdict.is_last = once_s > LONG_S;
-    if (verdict.is_last || once_s < 0)
-        return verdict;
-    double again_s = turn(t, library, 3);
-    ours.by = t->only ? t->only : find_algorithm(t, hop_min(once_s, again_s));
-    if (!ours.by || turn(t, ours, 3) < 0 || !take_turns(t, library, ours, calls_of(again_s + turn(t, ours, 3)), ratios))
-        return verdict;
-    bool faster = ratios[HIGH] < (t->bytes < SHORT ? WINS_SHORT : 1) &&
-                  !(t->kind == HOP_COLLECTIVE_BARRIER && delays(t, ours.by));
-    return (struct verdict){faster ? ours.by : NULL, ratios[LOW], ratios[HIGH], false};
+    enum hop_collective_kind kind = (enum hop_collective_kind)t->kind;
+    double library_s = turn(t, library, 3);
+    library_s = library_s < 0 ? -1 : turn(t, library, calls_of(2 * library_s));
+    for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT && library_s > 0; a++) {
+        struct way way = {hop_algorithm_name((enum hop_algorithm)a), NULL};
+        struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = t->bytes, .algorithm = way.by};
+        if (tried->worst[a] > HOPELESS || !hop_collective_has(kind, (enum hop_algorithm)a) ||
+            !hop_plans_can(&shape, (uint32_t)t->ranks)) {
+            tried->worst[a] = INFINITY;
+            continue;
+        }
+        double own_s = turn(t, way, 3); /* the first of which makes the schedule */
+        own_s = own_s < 0 ? INFINITY : turn(t, way, calls_of(2 * own_s));
+        tried->worst[a] = hop_max(tried->worst[a], own_s < 0 ? INFINITY : own_s / library_s);
+    }
+    return library_s > 0;
+}
+
+/* The default, or that which at its worst is clearly faster; NULL: none can be made, or is worth it. */
+static const char *choose(const struct tried *tried)
+{
+    double least = tried->worst[HOP_ALGORITHM_DEFAULT] * CLEARLY;
+    unsigned best = HOP_ALGORITHM_DEFAULT;
+    for (unsigned a = HOP_ALGORITHM_DEFAULT + 1; a < HOP_ALGORITHM_COUNT; a++) {
+        if (tried->worst[a] < least) {
+            least = tried->worst[a];
+            best = a;
+        }
+    }
+    return tried->worst[best] <= HOPELESS ? hop_algorithm_name((enum hop_algorithm)best) : NULL;
+}
+
+/* What is chosen, beside the library. */
+static void compare(const struct trial *t, struct tried *tried)
+{
+    const struct way ours = {tried->by, NULL};
+    double library_s = turn(t, library, 3), own_s = turn(t, ours, 3); /* the first of which makes the schedule */
+    own_s = own_s < 0 ? -1 : turn(t, ours, 3);
+    if (library_s < 0 || own_s < 0 ||
+        !take_turns(t, library, ours, calls_of(library_s + own_s), PAIRS / PASSES, &tried->ratios))
+        tried->by = NULL;
+}
+
+static void judge(const struct trial *t, struct tried *tried)
+{
+    if (!tried->by)
+        return;
+    qsort(tried->ratios.of, PAIRS, sizeof *tried->ratios.of, hop_ascending_double);
+    if (tried->ratios.of[HIGH] >= (t->bytes < SHORT ? WINS_SHORT : 1) ||
+        (t->kind == HOP_COLLECTIVE_BARRIER && delays(t, tried->by)))
+        tried->by = NULL;
 }
 
 /* ---- sizes ---- */
@@ -231,30 +243,28 @@ static void add_row(const struct trial *t, struct hop_table *table, uint64_t fro
 
 /* Ours from a size that is to the next one that is, too; what lies between two that are not alike is the library's. Of
  * neighbours, which go by one limit, sizes above one that is the library's are the library's, too. */
-static void add_rows(const struct trial *t, const uint64_t *sizes, const struct verdict *verdicts, uint32_t count,
-                     struct hop_table *table, struct hop_failure *failure)
+static void add_rows(const struct trial *t, const struct tried *tried, uint32_t count, struct hop_table *table,
+                     struct hop_failure *failure)
 {
-    add_row(t, table, 0, t->kind == HOP_COLLECTIVE_BARRIER && verdicts[0].by ? verdicts[0].by : HOP_MPI_TABLE_LIBRARY,
-            NULL, failure);
-    for (uint32_t i = 0; i < count && t->kind != HOP_COLLECTIVE_BARRIER; i++) {
+    bool barrier = t->kind == HOP_COLLECTIVE_BARRIER;
+    add_row(t, table, 0, barrier && count && tried[0].by ? tried[0].by : HOP_MPI_TABLE_LIBRARY, NULL, failure);
+    for (uint32_t i = 0; i < count && !barrier; i++) {
         char remark[96], size[32];
-        if (!verdicts[i].by && t->kind == HOP_MPI_TABLE_NEIGHBOURS)
+        if (!tried[i].by && t->kind == HOP_MPI_TABLE_NEIGHBOURS)
             break;
-        if (!verdicts[i].by)
+        if (!tried[i].by)
             continue;
-        (void)snprintf(remark, sizeof remark, "%.2f to %.2f of the library's time at %s", verdicts[i].low,
-                       verdicts[i].high, hop_format_bytes(sizes[i], size, sizeof size));
-        add_row(t, table, sizes[i], verdicts[i].by, remark, failure);
-        if (i + 1 == count || !verdicts[i + 1].by)
-            add_row(t, table, sizes[i] + 1, HOP_MPI_TABLE_LIBRARY, NULL, failure);
+        (void)snprintf(remark, sizeof remark, "%.2f to %.2f of the library's time at %s", tried[i].ratios.of[LOW],
+                       tried[i].ratios.of[HIGH], hop_format_bytes(tried[i].bytes, size, sizeof size));
+        add_row(t, table, tried[i].bytes, tried[i].by, remark, failure);
+        if (i + 1 == count || !tried[i + 1].by)
+            add_row(t, table, tried[i].bytes + 1, HOP_MPI_TABLE_LIBRARY, NULL, failure);
     }
 }
 
-/* All sizes of a collective. */
-static void try_all(struct trial *t, struct hop_table *table, struct hop_failure *failure)
+/* The sizes of a collective, up to where the library takes long. */
+static uint32_t list_sizes(struct trial *t, struct tried tried[SIZES])
 {
-    struct verdict verdicts[SIZES];
-    uint64_t sizes[SIZES];
     uint32_t count = 0;
     uint64_t most = t->kind == HOP_MPI_TABLE_NEIGHBOURS ? HOP_MPI_TRAVELS_MOST : SIZE_MOST;
     for (uint64_t size = SIZE_LEAST; size <= most && count < SIZES; size *= size < STEPS_FINE ? 2 : 4) {
@@ -263,29 +273,54 @@ static void try_all(struct trial *t, struct hop_table *table, struct hop_failure
             break;
         memset(t->in, 1, 2 * longest(t)); /* pages that nobody wrote are one page to all */
         memset(t->out, 1, 2 * longest(t));
-        sizes[count] = t->bytes;
-        verdicts[count++] = try(t);
-        if (verdicts[count - 1].is_last)
+        double once_s = turn(t, library, 3);
+        if (once_s < 0 || once_s > LONG_S)
             break;
+        tried[count++] = (struct tried){.bytes = t->bytes, .by = t->only};
     }
-    add_rows(t, sizes, verdicts, count, table, failure);
+    return count;
+}
+
+/* The pass of all sizes of a collective: first looks, then pairs. */
+static void pass(struct trial *t, int number, struct tried tried[SIZES], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        t->bytes = tried[i].bytes;
+        if (number < PASSES && !t->only && !look(t, &tried[i]))
+            tried[i].worst[HOP_ALGORITHM_DEFAULT] = INFINITY;
+        if (number == PASSES && !t->only)
+            tried[i].by = choose(&tried[i]);
+        if (number >= PASSES && tried[i].by)
+            compare(t, &tried[i]);
+        if (number == 2 * PASSES - 1)
+            judge(t, &tried[i]);
+    }
 }
 
 static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_table *table,
                       struct hop_failure *failure)
 {
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
+    struct tried(*tried)[SIZES] = calloc(end - from, sizeof *tried);
+    uint32_t counts[HOP_MPI_TABLE_NEIGHBOURS + 1] = {0};
     t->in = calloc(2, LONGEST);
     t->out = calloc(2, LONGEST);
-    bool room = mpi->comm_all_agree(t->comm, t->in && t->out);
-    for (t->kind = from; t->kind < end && room; t->kind++) {
+    bool room = mpi->comm_all_agree(t->comm, tried && t->in && t->out);
+    for (t->kind = from; t->kind < end && room; t->kind++)
+        counts[t->kind] = list_sizes(t, tried[t->kind - from]);
+    for (int number = t->only ? PASSES : 0; number < 2 * PASSES && room; number++) {
         if (t->rank == 0)
-            (void)fprintf(stderr, "libhopcast_mpi.so: measuring %s among %d ranks\n", hop_mpi_table_name(t->kind),
-                          t->ranks);
-        try_all(t, table, failure);
+            (void)fprintf(stderr, "libhopcast_mpi.so: measuring among %d ranks, %d of %d\n", t->ranks,
+                          number % PASSES + 1 + (number >= PASSES && !t->only ? PASSES : 0),
+                          t->only ? PASSES : 2 * PASSES);
+        for (t->kind = from; t->kind < end; t->kind++)
+            pass(t, number, tried[t->kind - from], counts[t->kind]);
     }
+    for (t->kind = from; t->kind < end && room; t->kind++)
+        add_rows(t, tried[t->kind - from], counts[t->kind], table, failure);
     if (!room && failure->status == HOP_OK)
         failure->status = hop_fail_memory(failure->diag);
+    free(tried);
     free(t->in);
     free(t->out);
 }
