@@ -169,17 +169,18 @@ static bool delays(const struct trial *barrier, const char *by)
 
 /* ---- one size ---- */
 
-/* A look at each algorithm beside the library; false: it failed. */
-static bool look(const struct trial *t, struct tried *tried)
+/* A look at each algorithm beside the library. */
+static void look(const struct trial *t, struct tried *tried)
 {
     enum hop_collective_kind kind = (enum hop_collective_kind)t->kind;
     double library_s = turn(t, library, 3);
     library_s = library_s < 0 ? -1 : turn(t, library, calls_of(2 * library_s));
-    for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT && library_s > 0; a++) {
+    for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT; a++) {
         struct way way = {hop_algorithm_name((enum hop_algorithm)a), NULL};
         struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = t->bytes, .algorithm = way.by};
-        if (tried->worst[a] > HOPELESS || !hop_collective_has(kind, (enum hop_algorithm)a) ||
-            !hop_plans_can(&shape, (uint32_t)t->ranks)) {
+        bool can = tried->worst[a] > 0 ||
+                   (hop_collective_has(kind, (enum hop_algorithm)a) && hop_plans_can(&shape, (uint32_t)t->ranks));
+        if (library_s <= 0 || !can || tried->worst[a] > HOPELESS) {
             tried->worst[a] = INFINITY;
             continue;
         }
@@ -187,7 +188,6 @@ static bool look(const struct trial *t, struct tried *tried)
         own_s = own_s < 0 ? INFINITY : turn(t, way, calls_of(2 * own_s));
         tried->worst[a] = hop_max(tried->worst[a], own_s < 0 ? INFINITY : own_s / library_s);
     }
-    return library_s > 0;
 }
 
 /* The default, or that which at its worst is clearly faster; NULL: none can be made, or is worth it. */
@@ -286,8 +286,8 @@ static void pass(struct trial *t, int number, struct tried tried[SIZES], uint32_
 {
     for (uint32_t i = 0; i < count; i++) {
         t->bytes = tried[i].bytes;
-        if (number < PASSES && !t->only && !look(t, &tried[i]))
-            tried[i].worst[HOP_ALGORITHM_DEFAULT] = INFINITY;
+        if (number < PASSES)
+            look(t, &tried[i]);
         if (number == PASSES && !t->only)
             tried[i].by = choose(&tried[i]);
         if (number >= PASSES && tried[i].by)
@@ -308,11 +308,11 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
     bool room = mpi->comm_all_agree(t->comm, tried && t->in && t->out);
     for (t->kind = from; t->kind < end && room; t->kind++)
         counts[t->kind] = list_sizes(t, tried[t->kind - from]);
-    for (int number = t->only ? PASSES : 0; number < 2 * PASSES && room; number++) {
+    int first = t->only ? PASSES : 0;
+    for (int number = first; number < 2 * PASSES && room; number++) {
         if (t->rank == 0)
             (void)fprintf(stderr, "libhopcast_mpi.so: measuring among %d ranks, %d of %d\n", t->ranks,
-                          number % PASSES + 1 + (number >= PASSES && !t->only ? PASSES : 0),
-                          t->only ? PASSES : 2 * PASSES);
+                          number - first + 1, 2 * PASSES - first);
         for (t->kind = from; t->kind < end; t->kind++)
             pass(t, number, tried[t->kind - from], counts[t->kind]);
     }
