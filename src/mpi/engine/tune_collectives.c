@@ -2,8 +2,8 @@
 /*
  * Tuning. Some passes over all collectives and sizes look at each of our algorithms; that which is the fastest at its
  * worst is then compared with the library's in some more, in pairs of turns, the one to begin changing from pair to pair.
- * So what comes and goes in seconds is met more than once: processors of a virtual machine that no longer share a cache,
- * where writing what another has read takes ten times as long. A turn is as many calls as fill TURN_S, each timed by
+ * Both are done while the ranks share a cache and while they do not, where that comes and goes (below). A turn is as many
+ * calls as fill TURN_S, each timed by
  * itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where the whole interval of
  * the median of the pairs' ratios lies below 1, of short calls below 0.85, and from one such size to the next.
  */
@@ -24,6 +24,9 @@
 #define SHORT 4096u  /* bytes: what came before such a call is a good part of its time, so that */
 #define WINS_SHORT 0.85 /* of the library's time is asked of it */
 #define HOPELESS 1.5    /* of the library's time: it is looked at no more */
+#define VARIES 2.0      /* times as long: caches that come and go, no noise */
+#define WAIT_S 60.0     /* for them, in all, among so many ranks */
+#define PROBE (UINT64_C(256) << 10)
 enum { PASSES = 3, PAIRS = 15, LOW = 3, HIGH = 11, BRIEF = 64, CALLS_MOST = 1000, SIZES = 22 }; /* LOW to HIGH: 96 % */
 #define SIZE_LEAST 4u
 #define STEPS_FINE (UINT64_C(1) << 20) /* sizes double up to here */
@@ -39,6 +42,13 @@ struct trial {
     const char *only; /* what ours is called; NULL: by an algorithm */
     uint64_t bytes; /* as struct hop_collective_options has them */
     char *in, *out;
+};
+
+/* How long writing what another has read takes. */
+struct caches {
+    double least_s, most_s;
+    double waited_s;
+    bool missed; /* some were not met in both states */
 };
 
 struct ratios {
@@ -167,6 +177,62 @@ static bool delays(const struct trial *barrier, const char *by)
     return ratios.of[LOW] > 1;
 }
 
+/* ---- caches ---- */
+
+/* The host of a virtual machine moves its processors: for some seconds they share a cache, for some they do not, and what
+ * one writes where another has read takes several times as long. What is faster in one state may be slower in the other,
+ * so each collective is measured in both. */
+
+static double probe(const struct trial *t, struct caches *caches)
+{
+    struct trial own = *t;
+    struct way direct = {hop_algorithm_name(HOP_ALGORITHM_DIRECT), NULL};
+    double least_s = INFINITY;
+    own.kind = HOP_COLLECTIVE_REDUCE_SCATTER;
+    own.bytes = PROBE;
+    for (int i = 0; i < 4; i++) {
+        double now_s = turn(&own, direct, 4);
+        least_s = now_s > 0 ? hop_min(least_s, now_s) : least_s;
+    }
+    caches->least_s = caches->most_s > 0 ? hop_min(caches->least_s, least_s) : least_s;
+    caches->most_s = hop_max(caches->most_s, least_s);
+    return least_s;
+}
+
+static bool come_and_go(const struct caches *caches)
+{
+    return isfinite(caches->most_s) && caches->most_s > VARIES * caches->least_s;
+}
+
+/* Whether now is the state that earlier passes have seen less of. */
+static bool is_new(const struct caches *caches, const double *earlier_s, int count, double now_s)
+{
+    double middle_s = sqrt(caches->least_s * caches->most_s);
+    int same = 0;
+    for (int i = 0; i < count; i++)
+        same += (earlier_s[i] > middle_s) == (now_s > middle_s);
+    return !come_and_go(caches) || 2 * same <= count;
+}
+
+/* What the probe takes once the state is new, or nothing is left of WAIT_S. */
+static double await_new(const struct trial *t, struct caches *caches, const double *earlier_s, int count)
+{
+    double now_s = probe(t, caches);
+    while (!is_new(caches, earlier_s, count, now_s) && caches->waited_s < WAIT_S) {
+        if (caches->waited_s == 0 && t->rank == 0)
+            (void)fprintf(
+                stderr,
+                "libhopcast_mpi.so: these processors share a cache at times, as a virtual machine's do; both are "
+                "measured, waiting %.0f s at most\n",
+                WAIT_S);
+        uint64_t begin_ns = hop_now_ns();
+        now_s = probe(t, caches);
+        caches->waited_s += t->tune->job->mpi->collectives->mean((double)(hop_now_ns() - begin_ns) * 1e-9, t->comm);
+    }
+    caches->missed = caches->missed || (count == 1 && !is_new(caches, earlier_s, count, now_s));
+    return now_s;
+}
+
 /* ---- one size ---- */
 
 /* A look at each algorithm beside the library. */
@@ -281,6 +347,19 @@ static uint32_t list_sizes(struct trial *t, struct tried tried[SIZES])
     return count;
 }
 
+/* Of what the rows hold. */
+static void say_caches(const struct trial *t, const struct caches *caches, struct hop_table *table,
+                       struct hop_failure *failure)
+{
+    char line[HOP_MPI_TABLE_LINE];
+    (void)snprintf(line, sizeof line,
+                   "among %d ranks, what one writes where another has read took %.1f times as long at times: %s",
+                   t->ranks, caches->most_s / caches->least_s,
+                   caches->missed ? "not all rows were measured at both" : "all rows were measured at both");
+    if (failure->status == HOP_OK)
+        failure->status = hop_table_note(table, line, failure->diag);
+}
+
 /* The pass of all sizes of a collective: first looks, then pairs. */
 static void pass(struct trial *t, int number, struct tried tried[SIZES], uint32_t count)
 {
@@ -303,6 +382,8 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
     struct tried(*tried)[SIZES] = calloc(end - from, sizeof *tried);
     uint32_t counts[HOP_MPI_TABLE_NEIGHBOURS + 1] = {0};
+    double probes_s[HOP_MPI_TABLE_NEIGHBOURS + 1][2 * PASSES] = {0};
+    struct caches caches = {0};
     t->in = calloc(2, LONGEST);
     t->out = calloc(2, LONGEST);
     bool room = mpi->comm_all_agree(t->comm, tried && t->in && t->out);
@@ -313,9 +394,15 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
         if (t->rank == 0)
             (void)fprintf(stderr, "libhopcast_mpi.so: measuring among %d ranks, %d of %d\n", t->ranks,
                           number - first + 1, 2 * PASSES - first);
-        for (t->kind = from; t->kind < end; t->kind++)
+        for (t->kind = from; t->kind < end; t->kind++) {
+            int half = number / PASSES * PASSES;
+            if (!t->only)
+                probes_s[t->kind][number] = await_new(t, &caches, &probes_s[t->kind][half], number - half);
             pass(t, number, tried[t->kind - from], counts[t->kind]);
+        }
     }
+    if (come_and_go(&caches))
+        say_caches(t, &caches, table, failure);
     for (t->kind = from; t->kind < end && room; t->kind++)
         add_rows(t, tried[t->kind - from], counts[t->kind], table, failure);
     if (!room && failure->status == HOP_OK)
