@@ -29,6 +29,20 @@ void hop_processor_name(char *text, size_t size)
         (void)fclose(file);
 }
 
+bool hop_processors_are_virtual(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    while (file && !found && getline(&line, &size, file) >= 0)
+        found = strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor") != NULL;
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
 /* ---- PCI addresses ---- */
 
 uint64_t hop_pci_address(const char *text)

@@ -16,6 +16,7 @@ int hop_numa_of_pci(uint64_t address);
 
 /* What the processors are called, "unknown" where the system does not say. */
 void hop_processor_name(char *text, size_t size);
+bool hop_processors_are_virtual(void); /* of a virtual machine, where the system says so */
 
 /* "0-3,8" as a set of processors, those that do not fit into it left out; false: this is no such list. */
 bool hop_numa_list(const char *text, cpu_set_t *set);

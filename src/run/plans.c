@@ -51,9 +51,8 @@ static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
     }
 }
 
-/* apart: ranks are on several machines, and share nothing. */
-static enum hop_status write_schedule(const struct hop_plan_shape *shape, uint32_t ranks, bool apart,
-                                      struct hop_schedule **schedule, struct hop_diag *diag)
+enum hop_status hop_plan_schedule(const struct hop_plan_shape *shape, uint32_t ranks, bool apart,
+                                  struct hop_schedule **schedule, struct hop_diag *diag)
 {
     struct hop_collective_options what = {.kind = shape->kind,
                                           .algorithm = shape->algorithm,
@@ -80,7 +79,7 @@ static enum hop_status write_schedule(const struct hop_plan_shape *shape, uint32
 bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks)
 {
     struct hop_schedule *schedule = NULL;
-    bool can = write_schedule(shape, ranks, false, &schedule, NULL) == HOP_OK;
+    bool can = hop_plan_schedule(shape, ranks, false, &schedule, NULL) == HOP_OK;
     hop_schedule_destroy(schedule);
     return can;
 }
@@ -88,7 +87,7 @@ bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks)
 static enum hop_status make(struct hop_team *team, struct hop_plan *plan, struct hop_diag *diag)
 {
     struct hop_program_options how = {.pipelined = true, .bound = plan->shape.kind != HOP_COLLECTIVE_BARRIER};
-    enum hop_status status = write_schedule(&plan->shape, team->size, team->nodes > 1, &plan->schedule, diag);
+    enum hop_status status = hop_plan_schedule(&plan->shape, team->size, team->nodes > 1, &plan->schedule, diag);
     if (status != HOP_OK) {
         hop_team_abort(team, diag); /* the others would wait for this rank */
         return status;

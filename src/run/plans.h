@@ -27,6 +27,9 @@ struct hop_plans {
     uint64_t runs;
 };
 
+/* What a plan of that shape runs; apart: its ranks are on several machines, and share nothing. */
+enum hop_status hop_plan_schedule(const struct hop_plan_shape *shape, uint32_t ranks, bool apart,
+                                  struct hop_schedule **schedule, struct hop_diag *diag);
 /* Whether such a plan can be made among so many ranks of one machine. */
 bool hop_plans_can(const struct hop_plan_shape *shape, uint32_t ranks);
 /* The plan of a shape, made where there is none; all ranks of the team call it. Where that fails, the team has
