@@ -2,10 +2,11 @@
 /*
  * Tuning. Some passes over all collectives and sizes look at each of our algorithms; that which is the fastest at its
  * worst is then compared with the library's in some more, in pairs of turns, the one to begin changing from pair to pair.
- * Both are done while the ranks share a cache and while they do not, where that comes and goes (below). A turn is as many
- * calls as fill TURN_S, each timed by
- * itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where the whole interval of
- * the median of the pairs' ratios lies below 1, of short calls below 0.85, and from one such size to the next.
+ * Both are done with new data in new places and with the same again, which caches hold then, as benchmarks have it; and
+ * while the ranks share a cache and while they do not, where that comes and goes (below). A turn is as many calls as fill
+ * TURN_S, each timed by itself behind a barrier of the library's, and its time the mean of all ranks. Ours it is where
+ * the whole interval of the median of the pairs' ratios lies below 1, of short calls below 0.85, and from one such size
+ * to the next.
  */
 #include "mpi/engine/tune_collectives.h"
 
@@ -24,6 +25,7 @@
 #define CLEARLY 0.93 /* of the default's time */
 #define SHORT 4096u  /* bytes: what came before such a call is a good part of its time, so that */
 #define WINS_SHORT 0.85 /* of the library's time is asked of it */
+#define SLOWER 1.05     /* than the library at its worst: it is the library's */
 #define HOPELESS 1.5    /* of the library's time: it is looked at no more */
 #define VARIES 2.0      /* times as long: caches that come and go, no noise */
 #define WAIT_S 60.0     /* for them, in all, among so many ranks */
@@ -41,6 +43,7 @@ struct trial {
     uintptr_t comm;
     int ranks, rank;
     const char *only; /* what ours is called; NULL: by an algorithm */
+    bool again;       /* the same data every time, from one place to one place */
     uint64_t bytes; /* as struct hop_collective_options has them */
     char *in, *out;
 };
@@ -120,7 +123,7 @@ static bool do_call(const struct trial *t, const char *by)
 }
 
 /* Seconds a call, the same on all ranks; negative: it failed on one. Programs send what is new, to where they have worked
- * on what came before, and seldom twice from one place. */
+ * on what came before, and seldom twice from one place; unless it is said that they do it again. */
 static double turn(const struct trial *t, struct way way, uint32_t calls)
 {
     const struct hop_mpi_shim *mpi = t->tune->job->mpi;
@@ -131,13 +134,15 @@ static double turn(const struct trial *t, struct way way, uint32_t calls)
     barrier.bytes = 0;
     uint32_t first = calls / 4; /* what the other side's turn left cold is warm then */
     for (uint32_t i = 0; i < first + calls && fine; i++) {
-        own.in = t->in + i % 2 * longest(t);
-        own.out = t->out + i % 2 * longest(t);
+        own.in = t->in + (t->again ? 0 : i % 2 * longest(t));
+        own.out = t->out + (t->again ? 0 : i % 2 * longest(t));
         uint64_t begin_ns = hop_now_ns();
         fine = do_call(&own, way.by);
         sum_ns += i < first ? 0 : hop_now_ns() - begin_ns;
-        memset(own.in, 0x3f, t->bytes);
-        memset(own.out, 0x3f, t->bytes);
+        if (!t->again) {
+            memset(own.in, 0x3f, t->bytes);
+            memset(own.out, 0x3f, t->bytes);
+        }
         fine = do_call(&barrier, way.barrier) && fine;
     }
     double mean_s = mpi->collectives->mean((double)sum_ns * 1e-9 / calls, t->comm);
@@ -150,16 +155,21 @@ static uint32_t calls_of(double twice_s)
     return (uint32_t)hop_max(1, hop_min(CALLS_MOST, 2 * TURN_S / hop_max(twice_s, 1e-9)));
 }
 
-/* The second's times in the first's, behind those that are there; false: one failed. */
+/* The second's times in the first's, behind those that are there, of new data and of the same again in turns; false: one
+ * failed. */
 static bool take_turns(const struct trial *t, struct way first, struct way second, uint32_t calls, uint32_t pairs,
                        struct ratios *ratios)
 {
-    for (uint32_t pair = 0; pair < pairs; pair++) {
-        double one_s = turn(t, pair % 2 ? second : first, calls), other_s = turn(t, pair % 2 ? first : second, calls);
-        double first_s = pair % 2 ? other_s : one_s, second_s = pair % 2 ? one_s : other_s;
+    for (uint32_t end = ratios->count + pairs; ratios->count < end; ratios->count++) {
+        struct trial own = *t;
+        bool swapped = ratios->count % 2;
+        own.again = ratios->count / 2 % 2;
+        double one_s = turn(&own, swapped ? second : first, calls),
+               other_s = turn(&own, swapped ? first : second, calls);
+        double first_s = swapped ? other_s : one_s, second_s = swapped ? one_s : other_s;
         if (first_s <= 0 || second_s < 0)
             return false;
-        ratios->of[ratios->count++] = second_s / first_s;
+        ratios->of[ratios->count] = second_s / first_s;
     }
     return true;
 }
@@ -253,28 +263,38 @@ static void say_caches(const struct trial *t, const struct caches *caches, struc
 
 /* ---- one size ---- */
 
-/* A look at each algorithm beside the library. */
+/* The lesser time of two turns: what disturbs one of them says nothing about the algorithm. */
+static double brief(const struct trial *t, struct way way)
+{
+    double once_s = turn(t, way, 3); /* the first of which may make a schedule */
+    uint32_t calls = calls_of(4 * once_s);
+    double one_s = once_s < 0 ? -1 : turn(t, way, calls), other_s = one_s < 0 ? -1 : turn(t, way, calls);
+    return other_s < 0 ? -1 : hop_min(one_s, other_s);
+}
+
+/* A look at each algorithm beside the library: at new data, and at the same again. */
 static void look(const struct trial *t, struct tried *tried)
 {
     enum hop_collective_kind kind = (enum hop_collective_kind)t->kind;
-    double library_s = turn(t, library, 3);
-    library_s = library_s < 0 ? -1 : turn(t, library, calls_of(2 * library_s));
+    struct trial again = *t;
+    again.again = true;
+    double library_s = brief(t, library), library_again_s = library_s < 0 ? -1 : brief(&again, library);
     for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT; a++) {
         struct way way = {hop_algorithm_name((enum hop_algorithm)a), NULL};
         struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = t->bytes, .algorithm = way.by};
         bool can = tried->worst[a] > 0 ||
                    (hop_collective_has(kind, (enum hop_algorithm)a) && hop_plans_can(&shape, (uint32_t)t->ranks));
-        if (library_s <= 0 || !can || tried->worst[a] > HOPELESS) {
+        if (library_again_s <= 0 || !can || tried->worst[a] > HOPELESS) {
             tried->worst[a] = INFINITY;
             continue;
         }
-        double own_s = turn(t, way, 3); /* the first of which makes the schedule */
-        own_s = own_s < 0 ? INFINITY : turn(t, way, calls_of(2 * own_s));
-        tried->worst[a] = hop_max(tried->worst[a], own_s < 0 ? INFINITY : own_s / library_s);
+        double own_s = brief(t, way), again_s = own_s < 0 ? -1 : brief(&again, way);
+        double worse = again_s < 0 ? INFINITY : hop_max(own_s / library_s, again_s / library_again_s);
+        tried->worst[a] = hop_max(tried->worst[a], worse);
     }
 }
 
-/* The default, or that which at its worst is clearly faster; NULL: none can be made, or is worth it. */
+/* The default, or that which at its worst is clearly faster; NULL: none can be made, or it is slower then. */
 static const char *choose(const struct tried *tried)
 {
     double least = tried->worst[HOP_ALGORITHM_DEFAULT] * CLEARLY;
@@ -285,7 +305,7 @@ static const char *choose(const struct tried *tried)
             best = a;
         }
     }
-    return tried->worst[best] <= HOPELESS ? hop_algorithm_name((enum hop_algorithm)best) : NULL;
+    return tried->worst[best] <= SLOWER ? hop_algorithm_name((enum hop_algorithm)best) : NULL;
 }
 
 /* What is chosen, beside the library. */
