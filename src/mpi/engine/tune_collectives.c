@@ -50,6 +50,7 @@ struct trial {
 
 /* How long writing what another has read takes. */
 struct caches {
+    bool known;    /* there is a way to see it */
     bool expected; /* to come and go */
     double least_s, most_s;
     double waited_s;
@@ -194,6 +195,16 @@ static bool delays(const struct trial *barrier, const char *by)
 /* The host of a virtual machine moves its processors: for some seconds they share a cache, for some they do not, and what
  * one writes where another has read takes several times as long. What is faster in one state may be slower in the other,
  * so each collective is measured in both. */
+
+static struct caches begin_caches(const struct trial *t)
+{
+    struct hop_plan_shape shape = {.kind = HOP_COLLECTIVE_REDUCE_SCATTER,
+                                   .type = HOP_TYPE_F32,
+                                   .bytes = PROBE,
+                                   .algorithm = hop_algorithm_name(HOP_ALGORITHM_DIRECT)};
+    bool known = !t->only && hop_plans_can(&shape, (uint32_t)t->ranks), expected = hop_processors_are_virtual();
+    return (struct caches){.known = known, .expected = t->tune->job->mpi->comm_all_agree(t->comm, expected)};
+}
 
 static double probe(const struct trial *t, struct caches *caches)
 {
@@ -408,7 +419,7 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
     struct tried(*tried)[SIZES] = calloc(end - from, sizeof *tried);
     uint32_t counts[HOP_MPI_TABLE_NEIGHBOURS + 1] = {0};
     double probes_s[HOP_MPI_TABLE_NEIGHBOURS + 1][2 * PASSES] = {0};
-    struct caches caches = {.expected = mpi->comm_all_agree(t->comm, hop_processors_are_virtual())};
+    struct caches caches = begin_caches(t);
     t->in = calloc(2, LONGEST);
     t->out = calloc(2, LONGEST);
     bool room = mpi->comm_all_agree(t->comm, tried && t->in && t->out);
@@ -421,12 +432,12 @@ static void try_kinds(struct trial *t, unsigned from, unsigned end, struct hop_t
                           number - first + 1, 2 * PASSES - first);
         for (t->kind = from; t->kind < end; t->kind++) {
             int half = number / PASSES * PASSES;
-            if (!t->only)
+            if (caches.known)
                 probes_s[t->kind][number] = await_new(t, &caches, &probes_s[t->kind][half], number - half);
             pass(t, number, tried[t->kind - from], counts[t->kind]);
         }
     }
-    if (!t->only)
+    if (caches.known)
         say_caches(t, &caches, table, failure);
     for (t->kind = from; t->kind < end && room; t->kind++)
         add_rows(t, tried[t->kind - from], counts[t->kind], table, failure);
