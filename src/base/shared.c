@@ -22,35 +22,51 @@
 #include "base/clock.h"
 
 #define FOLDER "/dev/shm"
+#define PIECE ((size_t)256 << 10) /* of what is allocated: a fraction of a millisecond */
 
 struct process_stat {
     char state;
     unsigned long long user, system, started; /* ticks */
+    long threads;
 };
 
-/* Of a process or a thread: fields 3, 14, 15 and 22; the second one, the command in parentheses, may hold anything. */
-static bool read_stat(const char *path, struct process_stat *stat)
+enum stat_read { STAT_READ, STAT_GONE, STAT_UNKNOWN /* no file descriptor was left, say */ };
+
+/* Of a process or a thread: fields 3, 14, 15, 20 and 22; the second one, the command in parentheses, may hold anything. */
+static enum stat_read read_stat(const char *path, struct process_stat *stat)
 {
     char text[1024];
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    int error = length < 0 ? errno : 0;
     if (file >= 0)
         (void)close(file);
     if (length <= 0)
-        return false;
+        return error == ENOENT || error == ESRCH ? STAT_GONE : STAT_UNKNOWN;
     text[length] = '\0';
     const char *at = strrchr(text, ')');
-    return at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-                        &stat->state, &stat->user, &stat->system, &stat->started) == 4;
+    bool fine = at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %ld %*d %llu",
+                             &stat->state, &stat->user, &stat->system, &stat->threads, &stat->started) == 5;
+    return fine ? STAT_READ : STAT_UNKNOWN;
 }
 
-/* A zombie is as good as gone. */
-unsigned long long hop_process_started(long pid)
+static enum stat_read read_process(long pid, struct process_stat *stat)
 {
     char path[64];
-    struct process_stat stat;
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    return read_stat(path, &stat) && stat.state != 'Z' && stat.state != 'X' ? stat.started : 0;
+    return read_stat(path, stat);
+}
+
+/* A zombie is as good as gone, but for one whose first thread alone has ended. */
+static bool is_gone(const struct process_stat *stat)
+{
+    return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
+}
+
+unsigned long long hop_process_started(long pid)
+{
+    struct process_stat stat;
+    return read_process(pid, &stat) == STAT_READ && !is_gone(&stat) ? stat.started : 0;
 }
 
 double hop_thread_ran_s(long pid, long thread, bool *ready)
@@ -58,17 +74,18 @@ double hop_thread_ran_s(long pid, long thread, bool *ready)
     char path[64];
     struct process_stat stat;
     (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", pid, thread);
-    bool known = read_stat(path, &stat);
+    bool known = read_stat(path, &stat) == STAT_READ;
     *ready = known && stat.state == 'R';
     return known ? (double)(stat.user + stat.system) / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
 bool hop_process_lives(long pid, unsigned long long started)
 {
+    struct process_stat stat;
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
         return false;
-    unsigned long long now = hop_process_started(pid);
-    return now != 0 && (started == 0 || now == started);
+    enum stat_read read = read_process(pid, &stat);
+    return read == STAT_UNKNOWN || (read == STAT_READ && !is_gone(&stat) && (started == 0 || stat.started == started));
 }
 
 #if defined(__SANITIZE_THREAD__)
@@ -171,12 +188,29 @@ static enum hop_status map(int file, struct hop_shared *shared, struct hop_diag 
     return hop_fail(diag, HOP_ERR_MEMORY, "cannot map %zu bytes of shared memory: %s", shared->size, strerror(error));
 }
 
+/* Pages for all of the file, or none where there is no room. A signal undoes what there is of a call, and a program may get
+ * a thousand a second: then in pieces. */
+static int give_pages(int file, size_t size)
+{
+    size_t done = 0, piece = size;
+    int error = 0;
+    while (done < size && (error == 0 || error == EINTR)) {
+        size_t next = size - done < piece ? size - done : piece;
+        error = posix_fallocate(file, (off_t)done, (off_t)next);
+        done += error ? 0 : next;
+        piece = error ? PIECE : piece;
+    }
+    return error;
+}
+
 /* The file gets its size, and its pages if it shall have them now; 0 or an error. */
 static int give_size(int file, size_t size, bool pages)
 {
-    int error;
+    int error = 0;
+    if (pages)
+        return give_pages(file, size);
     do
-        error = pages ? posix_fallocate(file, 0, (off_t)size) : ftruncate(file, (off_t)size) == 0 ? 0 : errno;
+        error = ftruncate(file, (off_t)size) == 0 ? 0 : errno;
     while (error == EINTR);
     return error;
 }
