@@ -300,10 +300,22 @@ static int exchanged(void *begun, int count)
     return error;
 }
 
-static uintptr_t split(uintptr_t comm, int part, int order)
+/* A failure is the caller's to deal with, not that of the program's error handler, which the new one has, too. */
+static uintptr_t split(uintptr_t word, int part, int order)
 {
-    MPI_Comm made = MPI_COMM_NULL;
-    (void)PMPI_Comm_split((MPI_Comm)comm, part < 0 ? MPI_UNDEFINED : part, order, &made);
+    MPI_Comm comm = (MPI_Comm)word, made = MPI_COMM_NULL;
+    MPI_Errhandler own = MPI_ERRHANDLER_NULL;
+    bool known = PMPI_Comm_get_errhandler(comm, &own) == MPI_SUCCESS;
+    if (known)
+        (void)PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (PMPI_Comm_split(comm, part < 0 ? MPI_UNDEFINED : part, order, &made) != MPI_SUCCESS)
+        made = MPI_COMM_NULL;
+    if (known && made != MPI_COMM_NULL)
+        (void)PMPI_Comm_set_errhandler(made, own);
+    if (known) {
+        (void)PMPI_Comm_set_errhandler(comm, own);
+        (void)PMPI_Errhandler_free(&own);
+    }
     return (uintptr_t)made;
 }
 

@@ -7,6 +7,7 @@
  * same calls four times), threads, device, order (prints the bits of sums), die.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { MOST = 1 << 17, OPS = 10 };
@@ -606,6 +609,88 @@ static void part_early(void)
     }
 }
 
+/* ---- what belongs to the program ---- */
+
+/* The root of a broadcast may have what it gives where nobody writes, in any type. */
+static void give_read_only(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    int *given = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Datatype every_second;
+    MPI_Type_vector(100, 1, 2, MPI_INT, &every_second);
+    MPI_Type_commit(&every_second);
+    for (int i = 0; i < 200; i++)
+        given[i] = i;
+    check(mprotect(given, (size_t)page, PROT_READ) == 0, "read only", 0, 0);
+    for (int i = 0; i < 4; i++) {
+        memset(out, 0, 800);
+        MPI_Bcast(world_rank == 0 ? (void *)given : out, 1, every_second, 0, MPI_COMM_WORLD);
+        check(world_rank == 0 || (((int *)out)[198] == 198 && ((int *)out)[1] == 0), "given", i, ((int *)out)[198]);
+    }
+    MPI_Type_free(&every_second);
+    (void)munmap(given, (size_t)page);
+}
+
+static int free_inner(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    return MPI_Comm_free(value);
+}
+
+static long mapped(void)
+{
+    char line[512];
+    long count = 0;
+    FILE *file = fopen("/proc/self/maps", "r");
+    while (file && fgets(line, sizeof line, file))
+        count += strstr(line, "/dev/shm/hopcast") != NULL;
+    if (file)
+        (void)fclose(file);
+    return count;
+}
+
+/* A library's own communicator is an attribute of its user's, and goes with that, within the call that frees it. */
+static void free_within(void)
+{
+    int key;
+    long before = 0;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_inner, &key, NULL);
+    for (int i = 0; i < 12; i++) {
+        MPI_Comm outer, inner;
+        MPI_Comm_dup(MPI_COMM_WORLD, &outer);
+        MPI_Comm_dup(outer, &inner);
+        MPI_Comm_set_attr(outer, key, &inner);
+        for (int k = 0; k < 4; k++)
+            MPI_Allreduce(MPI_IN_PLACE, out, 1, MPI_INT, MPI_MAX, inner);
+        MPI_Comm_free(&outer);
+        MPI_Barrier(MPI_COMM_WORLD);
+        before = i == 3 ? mapped() : before;
+    }
+    check(mapped() <= before + 8, "what goes within another call is gone", before, mapped());
+    MPI_Comm_free_keyval(&key);
+}
+
+/* Nobody is dead because this rank cannot ask. */
+static void no_files(void)
+{
+    int files[4096], count = 0, one = 1, sum = 0;
+    struct rlimit limit;
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_cur > 1024 ? 1024 : limit.rlim_cur;
+    for (int i = 0; i < 4; i++)
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (world_rank == 0)
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    while (world_rank == 0 && count < 4096 && (files[count] = open("/dev/null", O_RDONLY)) >= 0)
+        count++;
+    if (world_rank == 1)
+        (void)usleep(500000);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    check(sum == world_ranks && (world_rank > 0 || count < 4096), "a sum without files", sum, count);
+    for (int i = 0; i < count; i++)
+        (void)close(files[i]);
+}
+
 /* ---- ends ---- */
 
 static void die(void)
@@ -672,6 +757,9 @@ int main(int argc, char **argv)
         order();
         odd();
         part_early();
+        give_read_only();
+        free_within();
+        no_files();
     } else if (strcmp(mode, "die") == 0) {
         die();
     }

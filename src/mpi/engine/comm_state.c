@@ -141,6 +141,14 @@ static bool attaches(const char *session)
     return fine;
 }
 
+/* Which not all ranks joined. */
+static void drop_session(const char *session)
+{
+    struct hop_shared left = {.named = true};
+    (void)snprintf(left.name, sizeof left.name, "%s", session);
+    hop_shared_withdraw(&left);
+}
+
 static void set_up(const struct hop_mpi_shim *mpi, struct hop_comm_state *state, uintptr_t comm)
 {
     const struct hop_team_options options = {
@@ -155,6 +163,8 @@ static void set_up(const struct hop_mpi_shim *mpi, struct hop_comm_state *state,
     if (!mpi->comm_all_agree(comm, fine)) {
         hop_team_destroy(team);
         team = NULL;
+        if (session[0] && state->ranks->own == 0)
+            drop_session(session);
     }
     if (team)
         team->timeout_s = INFINITY; /* ranks may compute for as long as they like */

@@ -123,6 +123,12 @@ static void make_truth(char *to, const char *from, size_t bytes, enum hop_type t
 #undef TRUTH
 }
 
+/* The root of a broadcast, whose items stay as they are, and may not be written to. */
+static bool gives(const struct hop_comm_state *state, const struct hop_mpi_wanted *wanted)
+{
+    return wanted->shape.kind == HOP_COLLECTIVE_BROADCAST && state->ranks->own == (int)wanted->shape.root;
+}
+
 const void *hop_items_in(const struct hop_mpi_job *job, struct hop_comm_state *state,
                          const struct hop_mpi_wanted *wanted, int *error)
 {
@@ -153,14 +159,15 @@ void *hop_items_out(const struct hop_mpi_job *job, struct hop_comm_state *state,
     if (address)
         return address;
     address = room(job, state, 1, out.total);
-    if (wanted->shape.kind == HOP_COLLECTIVE_BROADCAST && state->ranks->own == (int)wanted->shape.root)
+    if (gives(state, wanted))
         move(job, &out, address, wanted->comm, true, error);
     return address;
 }
 
-void hop_items_end(const struct hop_mpi_job *job, const struct hop_mpi_wanted *wanted, const void *result, int *error)
+void hop_items_end(const struct hop_mpi_job *job, const struct hop_comm_state *state,
+                   const struct hop_mpi_wanted *wanted, const void *result, int *error)
 {
-    if (wanted->out.blocks == 0 || wanted->discards || *error)
+    if (wanted->out.blocks == 0 || wanted->discards || *error || gives(state, wanted))
         return;
     struct packing out = look_at(job, &wanted->out);
     if (result != in_place(&out))

@@ -86,10 +86,11 @@ bool hop_two_levels_make(struct hop_two_levels *levels, const struct hop_mpi_shi
     return false;
 }
 
-void hop_two_levels_everyone(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, uintptr_t comm, int rank)
+bool hop_two_levels_everyone(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, uintptr_t comm, int rank)
 {
     levels->everyone = mpi->collectives->split(comm, 0, rank);
-    levels->has_everyone = true;
+    levels->has_everyone = levels->everyone != mpi->comm_null;
+    return mpi->comm_all_agree(comm, levels->has_everyone);
 }
 
 void hop_two_levels_free(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi)

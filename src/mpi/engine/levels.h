@@ -27,7 +27,7 @@ int hop_machines_of(const int *machine, const struct hop_mpi_ranks *ranks);
 /* All ranks of the communicator call it, inside a collective call on it; false, on all of them: that failed. */
 bool hop_two_levels_make(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, const int *machine,
                          const struct hop_mpi_ranks *ranks, uintptr_t comm);
-void hop_two_levels_everyone(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, uintptr_t comm, int rank);
+bool hop_two_levels_everyone(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi, uintptr_t comm, int rank);
 /* All of them, too. */
 void hop_two_levels_free(struct hop_two_levels *levels, const struct hop_mpi_shim *mpi);
 

@@ -271,7 +271,7 @@ static void unpack(struct walk *w, const char *from, int total)
         struct hop_mpi_wanted wanted = wanted_of(w, &w->in[i], false);
         void *out = hop_items_out(w->job, w->state, &wanted, &w->error);
         memcpy(out, from + at + sizeof record, (size_t)record.bytes);
-        hop_items_end(w->job, &wanted, out, &w->error);
+        hop_items_end(w->job, w->state, &wanted, out, &w->error);
     }
 }
 
@@ -331,16 +331,26 @@ static bool once(const int *ranks, int count)
     return true;
 }
 
+/* What may travel from and to the ranks of this machine is counted in ints, if all of them have no more than this one. */
+static bool is_counted(const struct hop_comm_state *state)
+{
+    const struct hop_mpi_ranks *ranks = state->ranks;
+    int edges = ranks->source && ranks->sources > ranks->neighbours ? ranks->sources : ranks->neighbours;
+    int64_t here = state->levels.count[state->levels.own], longest = (int64_t)sizeof(struct record) + state->travels;
+    return here * edges * longest <= INT32_MAX;
+}
+
 bool hop_neighbours_travel(const struct hop_mpi_job *job, struct hop_comm_state *state, uintptr_t comm)
 {
     const struct hop_mpi_ranks *ranks = state->ranks;
-    bool fine = once(ranks->neighbour, ranks->neighbours) && once(ranks->source, ranks->source ? ranks->sources : 0);
-    if (!state->near) {
-        state->near = job->mpi->comm_all_agree(comm, fine) ? 1 : -1;
-        if (state->near > 0)
-            hop_two_levels_everyone(&state->levels, job->mpi, comm, ranks->own);
-    }
-    return state->near > 0;
+    if (state->near)
+        return state->near > 0;
+    bool fine = once(ranks->neighbour, ranks->neighbours) && once(ranks->source, ranks->source ? ranks->sources : 0) &&
+                is_counted(state);
+    fine = job->mpi->comm_all_agree(comm, fine) &&
+           hop_two_levels_everyone(&state->levels, job->mpi, comm, ranks->own);
+    state->near = fine ? 1 : -1;
+    return fine;
 }
 
 int hop_run_neighbours(const struct hop_mpi_job *job, struct hop_comm_state *state, enum hop_mpi_call call,

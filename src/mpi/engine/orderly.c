@@ -86,7 +86,7 @@ int hop_run_orderly(const struct hop_mpi_job *job, struct hop_comm_state *state,
                                                 (int)wanted->shape.root, wanted->comm));
     else
         memcpy(out, all, (size_t)parts.bytes[own]);
-    hop_items_end(job, wanted, out, &error);
+    hop_items_end(job, state, wanted, out, &error);
     free(all);
     free(parts.bytes);
     return error;

@@ -112,6 +112,6 @@ bool hop_run_collective(const struct hop_mpi_job *job, struct hop_comm_state *st
         end(job, state, wanted, &diag);
     if (padded)
         close_up(state, wanted, out, result, shape.bytes);
-    hop_items_end(job, wanted, out, error);
+    hop_items_end(job, state, wanted, out, error);
     return true;
 }

@@ -36,7 +36,8 @@ const void *hop_items_in(const struct hop_mpi_job *job, struct hop_comm_state *s
                          const struct hop_mpi_wanted *wanted, int *error);
 void *hop_items_out(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
                     int *error);
-void hop_items_end(const struct hop_mpi_job *job, const struct hop_mpi_wanted *wanted, const void *result, int *error);
+void hop_items_end(const struct hop_mpi_job *job, const struct hop_comm_state *state,
+                   const struct hop_mpi_wanted *wanted, const void *result, int *error);
 /* Says why, and ends the job. */
 _Noreturn void hop_collective_die(const struct hop_mpi_job *job, const char *what);
 

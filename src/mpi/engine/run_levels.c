@@ -327,6 +327,6 @@ void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *sta
     c.in = (char *)(uintptr_t)hop_items_in(job, state, wanted, &c.error);
     c.out = hop_items_out(job, state, wanted, &c.error);
     runs[shape->kind](&c);
-    hop_items_end(job, wanted, c.out, &c.error);
+    hop_items_end(job, state, wanted, c.out, &c.error);
     *error = c.error;
 }
