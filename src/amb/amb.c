@@ -52,6 +52,14 @@ enum hop_status hop_amb_start(struct hop_amb **amb, struct hop_diag *diag)
                                      .hosts = (uint32_t)world.hosts,
                                      .takes_devices = world.takes_devices};
     memcpy(made->job.library, world.library, sizeof made->job.library);
+    /* One that was started by the other MPI's launcher believes to be alone. */
+    if (launch.size && (uint32_t)launch.size != made->job.ranks) {
+        enum hop_status status =
+            hop_fail(diag, HOP_ERR_INVALID, "the launcher started %d ranks, but %s sees %u\nthe mpirun of the same MPI",
+                     launch.size, carrier, made->job.ranks);
+        hop_amb_finish(made);
+        return status;
+    }
     *amb = made;
     return HOP_OK;
 }
@@ -175,6 +183,13 @@ static enum hop_status prepare(struct run *run, struct hop_diag *diag)
     return run->arena.failed ? hop_fail_memory(diag) : HOP_OK;
 }
 
+/* By libhopcast_mpi, which then has made its device the current one. */
+static bool is_mapped(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return getenv("HOPCAST_MAP") && preloaded && strstr(preloaded, "libhopcast_mpi");
+}
+
 /* The one that libhopcast_mpi has mapped this rank to; else, of those that this process sees, the one that has its place
  * among the ranks of its host. */
 static enum hop_status open_device(struct run *run, struct hop_diag *diag)
@@ -201,7 +216,7 @@ static enum hop_status open_device(struct run *run, struct hop_diag *diag)
         return status;
     }
     const struct hop_device_options options = {.index = run->amb->place % count,
-                                               .current = getenv("HOPCAST_MAP") != NULL};
+                                               .current = is_mapped()};
     HOP_CHECK(ops->open(&options, &run->device, diag));
     ops->properties(run->device, &properties);
     memcpy(result->device, properties.name, sizeof result->device);

@@ -90,7 +90,7 @@ struct hop_device_options {
     uint32_t index;          /* which, of those that this process sees, in the order of their places; of the host's any
                               * number may be opened */
     const char *place;       /* or the one there; NULL: the index says it */
-    bool current;            /* cuda: rather the one whose context is current in this thread, if one is */
+    bool current;            /* GPUs: rather the one that is current in this thread, if one is */
     unsigned copy_streams;   /* host: threads that copy; 0: 1 */
     struct hop_emulation *emulation; /* host: its copies go through emulated links, attached by this process
                                       * (device/emulated.h); NULL: not */

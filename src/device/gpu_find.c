@@ -65,14 +65,12 @@ static enum hop_status fail_absent(const struct hop_gpu *driver, const char *pla
                     driver->dialect->name, place, list, driver->dialect->hidden);
 }
 
-/* The bus id of the device whose context is current; false: none is. HIP always has one, whether somebody chose it or
- * not. */
+/* The bus id of the device whose context is current; false: none is, which HIP never says. */
 static bool is_current(const struct hop_gpu *driver, char text[32])
 {
     struct hop_gpu_context *context = NULL;
     int number = 0;
-    return driver->dialect == &hop_gpu_cuda && driver->cuCtxGetCurrent(&context) == 0 && context &&
-           driver->cuCtxGetDevice(&number) == 0 && driver->cuDeviceGetPCIBusId(text, 32, number) == 0;
+    return driver->cuCtxGetCurrent(&context) == 0 && context && driver->cuCtxGetDevice(&number) == 0 && driver->cuDeviceGetPCIBusId(text, 32, number) == 0;
 }
 
 enum hop_status hop_gpu_seek(const struct hop_gpu *driver, const struct hop_device_options *options, int *ordinal,

@@ -44,7 +44,8 @@ enum hop_cores_how {
 };
 struct hop_cores_binding {
     enum hop_cores_how how;
-    char wanted[128], before[128], now[128]; /* processors as lists, "0-3,8"; cut off where longer */
+    char wanted[128], now[128]; /* processors as lists, "0-3,8"; cut off where longer */
+    char before[8192];          /* of as many as there may be */
 };
 /* All threads of this process, unless its binding is one to other processors: whoever set that knew why. HOP_ERR_UNSUPPORTED:
  * built without hwloc, or the system has no bindings. */
