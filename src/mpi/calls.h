@@ -15,7 +15,7 @@
  *     G       a group                                         .       not looked at
  *
  * Of a call whose name ends in _c, all counts are large: BOTH makes it of the same row. What only waits, receives or
- * orders is TIMED: the sender's side says what is moved.
+ * orders is TIMED, or ASIDE where that is no computation: the sender's side says what is moved.
  */
 #ifndef HOP_MPI_CALLS_H
 #define HOP_MPI_CALLS_H
@@ -33,6 +33,9 @@ enum hop_mpi_kind {
     KIND_START,
     KIND_START_ALL,
     KIND_FREE,
+    KIND_CANCEL,
+    KIND_READY, /* a part of what a partitioned request sends */
+    KIND_ASIDE,
     KIND_RECEIVE,
     KIND_PROBE,  /* looks for a message */
     KIND_MPROBE, /* takes it, too */
@@ -106,15 +109,15 @@ enum hop_mpi_kind {
     HOP_MPI_BOTH(CALL, 9, MPI_Isendrecv_replace, POINT, "sntdgfhcq")                                                   \
     HOP_MPI_BOTH(CALL, 9, MPI_Psend_init, POINT, "spNtdgc.Q")                                                          \
     HOP_MPI_BOTH(CALL, 9, MPI_Precv_init, RECEIVE, "rpNufhc.Q")                                                        \
-    CALL(2, MPI_Pready, TIMED, "..")                                                                                   \
-    CALL(3, MPI_Pready_range, TIMED, "...")                                                                            \
-    CALL(3, MPI_Pready_list, TIMED, "...")                                                                             \
-    CALL(3, MPI_Parrived, TIMED, "...")                                                                                \
+    CALL(2, MPI_Pready, READY, "..")                                                                                   \
+    CALL(3, MPI_Pready_range, READY, "...")                                                                            \
+    CALL(3, MPI_Pready_list, READY, "...")                                                                             \
+    CALL(3, MPI_Parrived, ASIDE, "..F")                                                                                \
     HOP_MPI_BOTH(CALL, 7, MPI_Recv, RECEIVE, "rmufhcS")                                                                \
     HOP_MPI_BOTH(CALL, 7, MPI_Irecv, RECEIVE, "rmufhcq")                                                               \
     HOP_MPI_BOTH(CALL, 7, MPI_Recv_init, RECEIVE, "rmufhcQ")                                                           \
-    HOP_MPI_BOTH(CALL, 5, MPI_Mrecv, TIMED, "rmuM.")                                                                   \
-    HOP_MPI_BOTH(CALL, 5, MPI_Imrecv, TIMED, "rmuM.")                                                                  \
+    HOP_MPI_BOTH(CALL, 5, MPI_Mrecv, ASIDE, "rmuM.")                                                                   \
+    HOP_MPI_BOTH(CALL, 5, MPI_Imrecv, ASIDE, "rmuM.")                                                                  \
     CALL(4, MPI_Probe, PROBE, "fhcS")                                                                                  \
     CALL(5, MPI_Iprobe, PROBE, "fhcFS")                                                                                \
     CALL(5, MPI_Mprobe, MPROBE, "fhcMS")                                                                               \
@@ -129,6 +132,7 @@ enum hop_mpi_kind {
     CALL(5, MPI_Testsome, COMPLETE, "lROIA")                                                                           \
     CALL(1, MPI_Start, START, ".")                                                                                     \
     CALL(2, MPI_Startall, START_ALL, "..")                                                                             \
+    CALL(1, MPI_Cancel, CANCEL, ".")                                                                                   \
     CALL(1, MPI_Request_free, FREE, ".")
 
 #define HOP_MPI_COLLECTIVES(CALL)                                                                                      \
@@ -162,6 +166,8 @@ enum hop_mpi_kind {
 #define HOP_MPI_MAKERS(CALL)                                                                                           \
     CALL(2, MPI_Comm_dup, COMM, "cC")                                                                                  \
     CALL(3, MPI_Comm_dup_with_info, COMM, "c.C")                                                                       \
+    CALL(3, MPI_Comm_idup, COMM, "cCq")                                                                                \
+    CALL(4, MPI_Comm_idup_with_info, COMM, "c.Cq")                                                                     \
     CALL(3, MPI_Comm_create, COMM, "c.C")                                                                              \
     CALL(4, MPI_Comm_create_group, COMM, "c..C")                                                                       \
     CALL(4, MPI_Comm_split, COMM, "c..C")                                                                              \
@@ -196,9 +202,9 @@ enum hop_mpi_kind {
     CALL(3, MPI_Win_post, EPOCH, "G.w")                                                                                \
     CALL(1, MPI_Win_wait, EPOCH, "w")                                                                                  \
     CALL(2, MPI_Win_test, EPOCH, "wF")                                                                                 \
-    CALL(4, MPI_Win_lock, TIMED, "....")                                                                               \
+    CALL(4, MPI_Win_lock, ASIDE, "....")                                                                               \
     CALL(2, MPI_Win_unlock, SYNC, "dw")                                                                                \
-    CALL(2, MPI_Win_lock_all, TIMED, "..")                                                                             \
+    CALL(2, MPI_Win_lock_all, ASIDE, "..")                                                                             \
     CALL(1, MPI_Win_unlock_all, SYNC, "w")                                                                             \
     CALL(2, MPI_Win_flush, SYNC, "dw")                                                                                 \
     CALL(1, MPI_Win_flush_all, SYNC, "w")                                                                              \

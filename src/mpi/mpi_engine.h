@@ -12,7 +12,7 @@
 #include "mpi/calls.h"
 #include "mpi/mpi_shim.h"
 
-#define HOP_MPI_ENGINE_VERSION 5 /* of this table */
+#define HOP_MPI_ENGINE_VERSION 6 /* of this table */
 
 /* What rank 0's environment may ask for, in this order. */
 #define HOP_MPI_ASKED_LIST(X)                                                                                          \
@@ -73,6 +73,7 @@ struct hop_mpi_engine {
      * summary. */
     const char *(*told_json)(void);
     const char *(*told_text)(void);
+    void (*write)(void); /* behind all that, what it writes itself */
     /* Before the MPI's own MPI_Init, on ranks whose environment has it: HOPCAST_MAP. NULL, behind it: it shall not count. */
     void (*before)(const char *map);
     /* Whether a thread that is to start with that routine is to call `thread` first. */

@@ -120,8 +120,8 @@ static uint64_t id_of(uint64_t group)
     return *at ? hop_mix(group + (*at)->times++ * HOP_MIX_STEP) : group;
 }
 
-/* Of an inter-communicator, both groups', whichever is one's own. */
-static bool number_comm(MPI_Comm comm, struct hop_mpi_ranks *ranks)
+/* Of an inter-communicator, both groups', whichever is one's own; 0: not known. Under the lock. */
+static uint64_t next_id(MPI_Comm comm, const struct hop_mpi_ranks *ranks)
 {
     struct hop_mpi_ranks own = {0};
     MPI_Group group = MPI_GROUP_NULL;
@@ -130,8 +130,7 @@ static bool number_comm(MPI_Comm comm, struct hop_mpi_ranks *ranks)
     if (ranks->inter && fine)
         both += hash_of(&own);
     free(own.world);
-    ranks->id = fine ? id_of(both) : 0;
-    return fine;
+    return fine ? id_of(both) : 0;
 }
 
 static bool cart_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
@@ -184,7 +183,7 @@ static bool find_neighbours(MPI_Comm comm, struct hop_mpi_ranks *ranks)
                                     : true;
 }
 
-static struct hop_mpi_ranks *look_at(MPI_Comm comm)
+static struct hop_mpi_ranks *look_at(MPI_Comm comm, uint64_t id)
 {
     struct hop_mpi_ranks *ranks = calloc(1, sizeof *ranks);
     MPI_Group group = MPI_GROUP_NULL;
@@ -195,7 +194,8 @@ static struct hop_mpi_ranks *look_at(MPI_Comm comm)
                 (inter ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group)) == MPI_SUCCESS;
     if (fine)
         ranks->inter = inter != 0;
-    if (fine && translate(group, ranks) && find_neighbours(comm, ranks) && number_comm(comm, ranks))
+    if (fine && translate(group, ranks) && find_neighbours(comm, ranks) &&
+        (ranks->id = id ? id : next_id(comm, ranks)) != 0)
         return ranks;
     drop(ranks);
     return NULL;
@@ -204,7 +204,8 @@ static struct hop_mpi_ranks *look_at(MPI_Comm comm)
 /* Two threads that meet a communicator at once: the first to come keeps its answer. */
 static volatile char lock;
 
-static struct hop_mpi_ranks *look_up(MPI_Comm comm)
+/* id: that it was promised; 0: the next. */
+static struct hop_mpi_ranks *look_up(MPI_Comm comm, uint64_t id)
 {
     void *known = NULL;
     int there = 0;
@@ -213,7 +214,7 @@ static struct hop_mpi_ranks *look_up(MPI_Comm comm)
     while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
     }
     if (PMPI_Comm_get_attr(comm, comm_key, &known, &there) == MPI_SUCCESS && !there) {
-        known = look_at(comm);
+        known = look_at(comm, id);
         if (known && PMPI_Comm_set_attr(comm, comm_key, known) != MPI_SUCCESS) {
             drop(known);
             known = NULL;
@@ -233,11 +234,26 @@ static struct hop_mpi_ranks *ranks_of(uintptr_t comm)
     } last __attribute__((tls_model("initial-exec")));
     uint64_t now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
     if (last.gone != now || last.comm != comm) {
-        last.ranks = look_up((MPI_Comm)comm);
+        last.ranks = look_up((MPI_Comm)comm, 0);
         last.comm = comm;
         last.gone = last.ranks ? now : 0;
     }
     return last.ranks;
+}
+
+static uint64_t promise(uintptr_t comm)
+{
+    const struct hop_mpi_ranks *ranks = ranks_of(comm);
+    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
+    }
+    uint64_t id = ranks ? next_id((MPI_Comm)comm, ranks) : 0;
+    __atomic_clear(&lock, __ATOMIC_RELEASE);
+    return id;
+}
+
+static void keep_promise(uintptr_t comm, uint64_t id)
+{
+    (void)look_up((MPI_Comm)comm, id);
 }
 
 static struct hop_mpi_ranks *look_at_window(MPI_Win window)
@@ -373,7 +389,7 @@ static bool find_in_job(int *rank, int *size)
 static bool is_whole(uintptr_t comm)
 {
     int rank, all = -1, size = 0, inter = 0;
-    return PMPI_Comm_test_inter((MPI_Comm)comm, &inter) == MPI_SUCCESS && !inter &&
+    return (MPI_Comm)comm != MPI_COMM_NULL && PMPI_Comm_test_inter((MPI_Comm)comm, &inter) == MPI_SUCCESS && !inter &&
            PMPI_Comm_size((MPI_Comm)comm, &size) == MPI_SUCCESS && find_in_job(&rank, &all) && size == all;
 }
 
@@ -609,6 +625,8 @@ __attribute__((visibility("default"))) const struct hop_mpi_shim *hop_mpi_shim_t
         .status_at = status_at,
         .status_bytes = status_bytes,
         .window_at = window_at,
+        .promise = promise,
+        .keep_promise = keep_promise,
         .reply = reply,
     };
     return &table;

@@ -15,7 +15,7 @@
 
 #include "mpi/mpi_shim_collectives.h"
 
-#define HOP_MPI_SHIM_VERSION 12 /* of this table */
+#define HOP_MPI_SHIM_VERSION 13 /* of this table */
 #define HOP_MPI_ELSEWHERE (-1) /* a rank of another job */
 
 /* Whom the ranks of a communicator or window name, as ranks of MPI_COMM_WORLD. It lives as long as the communicator. */
@@ -95,6 +95,10 @@ struct hop_mpi_shim {
     struct hop_mpi_status (*status_at)(const void *statuses, int index);
     uint64_t (*status_bytes)(const void *statuses, int index);
     uintptr_t (*window_at)(uintptr_t windows, int index);
+    /* A communicator of the same ranks as that one will come, in an order that ranks need not share: the number that it has
+     * then, and giving it that, before anybody else asks of it. */
+    uint64_t (*promise)(uintptr_t comm);
+    void (*keep_promise)(uintptr_t comm, uint64_t id);
     int (*reply)(int to, const void *bytes, size_t size); /* from rank 0 */
 };
 

@@ -130,6 +130,50 @@ def calls():
     check(f"0B of device traffic, {between}B of host traffic" in mapped.stdout, f"map reads it: {mapped.stdout}{mapped.stderr}")
 
 
+def repeat():
+    """Among more ranks than eight, where a collective that comes again is counted and not decomposed anew."""
+    counted("repeat", ranks=10)
+
+
+def rare():
+    """What a record may get wrong: it has no circle, and each message meets its own receive."""
+    done, folder = run(patterns, "FOLDER", "rare", ranks=3, HOPCAST_MPI_RECORD="run.hop", HOPCAST_MPI_RECORD_TIMES="times.csv",
+                       HOPCAST_MPI_WAITING="0")
+    check(done.returncode == 0 and not done.stderr.strip(), f"rare calls: {done.stderr}")
+    recorded(folder, "rare calls")
+    predicted(os.path.join(folder, "run.hop"), 3)
+    with open(os.path.join(folder, "times.csv")) as file:
+        check("MPI_Mrecv" in file.read(), "receiving what was found is no computation")
+    with open(os.path.join(folder, "run.hop")) as file:
+        check("left out:" not in file.read(), "all of it meets its own")
+    waited = traffic(folder)["waiting"]["ranks"][1]["late_sender_seconds"]
+    check(mpi == "openmpi" or waited > 0.1, f"partitions that are late: {waited} s")
+    done, folder = run(patterns, "FOLDER", "rare", ranks=3, HOPCAST_MPI_RECORD="nowhere/run.hop", HOPCAST_MPI_RECORD_TIMES="times.csv")
+    check(done.returncode == 0 and "nowhere/run.hop cannot be written" in done.stderr and done.stderr.count("\n") == 1 and traffic(folder) and
+          not os.path.exists(os.path.join(folder, "times.csv")), f"a folder that is not there: {done.stderr}")
+
+
+def plugin():
+    """An MPI that a plugin brings along, for itself."""
+    folder, compiler = tempfile.mkdtemp(dir=work), shutil.which("mpicc." + mpi)
+    if not compiler:
+        print("no mpicc: no plugin")
+        return
+    sources = {"plugin.c": "#include <mpi.h>\nint run(void) { char b[5] = \"\"; int r; MPI_Init(0, 0); MPI_Comm_rank(MPI_COMM_WORLD, &r);\n"
+                           "    if (r == 0) MPI_Send(b, 5, MPI_BYTE, 1, 0, MPI_COMM_WORLD);\n"
+                           "    else MPI_Recv(b, 5, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n    return MPI_Finalize(); }\n",
+               "program.c": "#include <dlfcn.h>\nint main(int c, char **v) { void *p = dlopen(v[1], RTLD_NOW | RTLD_LOCAL); (void)c;\n"
+                            "    return p ? ((int (*)(void))dlsym(p, \"run\"))() : 9; }\n"}
+    for name, text in sources.items():
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+    subprocess.run([compiler, "-shared", "-fPIC", folder + "/plugin.c", "-o", folder + "/plugin.so"], check=True)
+    subprocess.run([shutil.which("cc") or "gcc", folder + "/program.c", "-o", folder + "/program", "-ldl"], check=True)
+    done, where = run(folder + "/program", folder + "/plugin.so", ranks=2)
+    if check(done.returncode == 0 and not done.stderr.strip(), f"a plugin's MPI: {done.returncode} {done.stderr}"):
+        same(traffic(where), {("point_to_point", 0, 1): [5, 1]}, "a plugin's MPI")
+
+
 def chain():
     """Without what was computed, each link takes what LogGP says."""
     _, folder = counted("chain", HOPCAST_MPI_RECORD="run.hop", HOPCAST_MPI_RECORD_TIMES="times.csv")
@@ -216,6 +260,9 @@ def ends_early():
     if check(document and document["ended"] == "MPI_Abort", "what rank 1 had counted is kept"):
         wanted = {key: value for key, value in expected(folder).items() if key[1] == 1}
         same(document, wanted, "abort")
+    done, folder = run(patterns, "FOLDER", "handler")
+    document = traffic(folder, "hopcast-traffic.json.rank1")
+    check(document and document["ended"] == "MPI_Abort", f"an abort inside a call: {done} {os.listdir(folder)}")
     done, folder = run(patterns, "FOLDER", "killed")
     document = traffic(folder, "hopcast-traffic.json.rank1")
     if check(document and document["ended"] == "signal 15", f"what a rank that was killed had counted: {done} {os.listdir(folder)}"):
@@ -397,6 +444,6 @@ def monitoring():
         same(document, theirs, "as pml monitoring")
 
 
-PARTS = [calls, chain, clocks, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
+PARTS = [calls, repeat, rare, plugin, chain, clocks, threads, sessions, device, ends_early, only_some_ranks, beside_others, fortran, cxx, spawned, monitoring]
 SOAKED = [clocks, threads, only_some_ranks, cxx, spawned]  # of Open MPI; all of MPICH is
 run_parts(*(part for part in PARTS if sys.argv[4:] or part not in SOAKED or mpi == "mpich"), asked=sys.argv[4:])

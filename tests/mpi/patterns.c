@@ -4,7 +4,7 @@
  * every rank writes that to FOLDER/expected.RANK, a line "class from to bytes messages" each.
  *
  * Modes: calls, point (messages alone), plain (those without persistent ones), threads, sessions, alone (one of each
- * rank's), device, abort, killed, exit, spawn.
+ * rank's), device, repeat (among many ranks), rare, abort, handler (which aborts), killed, exit, spawn.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -612,6 +612,7 @@ static void threads(void)
 }
 
 #include "device_patterns.h"
+#include "rare_patterns.h"
 
 int main(int count, char **words)
 {
@@ -636,6 +637,10 @@ int main(int count, char **words)
         device();
     } else if (strcmp(mode, "chain") == 0) {
         chain();
+    } else if (strcmp(mode, "repeat") == 0) {
+        repeat();
+    } else if (strcmp(mode, "rare") == 0) {
+        rare();
     } else {
         messages(strcmp(mode, "plain") != 0);
     }
@@ -655,6 +660,8 @@ int main(int count, char **words)
         MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(mode, "abort") == 0 && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 3);
+    if (strcmp(mode, "handler") == 0)
+        handler();
     if (strcmp(mode, "killed") == 0)
         killed();
     if (strcmp(mode, "exit") == 0)

@@ -575,9 +575,9 @@ static void a_full_log_keeps_what_it_has(void **state)
     uint32_t count;
     hop_log_begin(3 * sizeof *items);
     assert_int_equal(hop_log_add(items, 1), 0);
-    assert_true(hop_log_extend_poll(1, 30, 40, 0));
-    assert_false(hop_log_extend_poll(2, 50, 60, 0));                        /* another thread */
-    assert_false(hop_log_extend_poll(1, 40 + HOP_RECORD_POLL_NS, 2000, 0)); /* computed meanwhile */
+    assert_true(hop_log_extend_poll(0, 30, 40, 0));
+    assert_false(hop_log_extend_poll(HOP_NONE, 50, 60, 0));                 /* another call was between */
+    assert_false(hop_log_extend_poll(0, 40 + HOP_RECORD_POLL_NS, 2000, 0)); /* computed meanwhile */
     assert_int_equal(hop_log_add(items, 1), 1);
     items[0].where = 77;
     assert_int_equal(hop_log_add(items, 2), HOP_NONE);
@@ -600,10 +600,25 @@ static void requests_may_share_a_handle(void **state)
         uint32_t first;
     } expected[] = {{8, 2}, {8, 0}, {8, HOP_NONE}, {9, 1}, {9, HOP_NONE}};
     for (size_t i = 0; i < HOP_COUNT(expected); i++) {
-        struct hop_request *request = hop_requests_take(expected[i].handle);
+        struct hop_request *request = hop_requests_take(expected[i].handle, hop_requests_count());
         assert_int_equal(request ? request->first : HOP_NONE, expected[i].first);
         hop_requests_drop(request);
     }
+}
+
+/* A call that began before another thread's request came does not take that. */
+static void a_call_ends_what_was_there_before(void **state)
+{
+    (void)state;
+    hop_requests_add(&(struct hop_request){.handle = 8, .first = 0});
+    uint64_t before = hop_requests_count();
+    hop_requests_add(&(struct hop_request){.handle = 8, .first = 1});
+    struct hop_request *request = hop_requests_take(8, before);
+    assert_non_null(request);
+    assert_int_equal(request->first, 0);
+    hop_requests_drop(request);
+    assert_null(hop_requests_take(8, before));
+    hop_requests_drop(hop_requests_take(8, hop_requests_count()));
 }
 
 TEST_GROUP(record)
@@ -629,6 +644,7 @@ TEST_GROUP(record)
         cmocka_unit_test_setup_teardown(parts_go_to_some_ranks, begin, end),
         cmocka_unit_test(a_full_log_keeps_what_it_has),
         cmocka_unit_test(requests_may_share_a_handle),
+        cmocka_unit_test(a_call_ends_what_was_there_before),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }

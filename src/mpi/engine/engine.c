@@ -37,7 +37,8 @@ __attribute__((visibility("default"))) const struct hop_mpi_engine *hop_mpi_engi
         HOP_MPI_ENGINE_VERSION,  HOP_MPI_CALL_COUNT,        begin,
         hop_collectives_instead, hop_collectives_comm_free, end,
         hop_record_begin,        hop_record_enter,          hop_record_leave,
-        hop_record_json,         hop_record_text,           hop_mapping_before,
-        hop_mapped_device_takes, hop_mapped_device_thread,  hop_mapping_look_on};
+        hop_record_json,         hop_record_text,           hop_record_write_files,
+        hop_mapping_before,      hop_mapped_device_takes,   hop_mapped_device_thread,
+        hop_mapping_look_on};
     return &table;
 }

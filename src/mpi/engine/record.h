@@ -38,7 +38,7 @@ enum hop_item_flag {
     ITEM_LATER = 4,      /* what was begun: an ITEM_DONE says when it ended, if anybody asked */
     ITEM_EAGER = 8,      /* send: buffered */
     ITEM_UNKNOWN = 16,   /* receive: from whom is not known yet */
-    ITEM_OFF = 32,       /* receive: cancelled */
+    ITEM_OFF = 32,       /* send, receive: cancelled */
     ITEM_ANSWERED = 128, /* send: synchronous */
     ITEM_SECOND = 64     /* part: after all first parts have come */
 };
@@ -58,10 +58,13 @@ struct hop_item {
 void hop_log_begin(uint64_t limit_bytes);
 /* Appends them together; the number of the first, or HOP_NONE: there is no room, and nothing is kept from now on. */
 uint32_t hop_log_add(const struct hop_item *items, uint32_t count);
-/* A call that only asked is made one with the call of that thread before it, if that asked as well, just before. */
-bool hop_log_extend_poll(uint32_t thread, uint64_t begin_ns, uint64_t end_ns, uint32_t own_ns);
+/* A call that only asked is made one with the call of its thread before it, if that asked as well, just before; HOP_NONE:
+ * that did not ask. */
+bool hop_log_extend_poll(uint32_t poll, uint64_t begin_ns, uint64_t end_ns, uint32_t own_ns);
 /* From whom a receive got its message. */
 void hop_log_resolve(uint32_t index, const struct hop_item *known);
+/* It was cancelled. */
+void hop_log_leave_out(uint32_t index);
 uint64_t hop_log_full_ns(void); /* when there was no room; 0: there was */
 uint32_t hop_log_count(void);
 /* All items, one behind the other, which the caller frees; the log is empty. NULL: no memory. */
@@ -72,8 +75,13 @@ struct hop_item *hop_log_take(uint32_t *count);
 struct hop_request {
     struct hop_request *next;
     uintptr_t handle;
+    uint64_t number;          /* how many were there before it */
     uint32_t first, count;    /* items that it began; first HOP_NONE: it is not under way */
     uint32_t receive;         /* which of them takes a message; HOP_NONE: none does */
+    bool cancels;             /* somebody has asked for that */
+    uintptr_t comm_at;        /* where a communicator comes out at its end, 0: none does; and its number then */
+    uint64_t comm_id;
+    int partitions, unready;  /* of a partitioned send; unready: it waits for these */
     struct hop_item received; /* as it began */
     int *world, ranks;        /* those of whom it may come, as struct hop_mpi_ranks has them */
     struct hop_item *kept;    /* persistent: what it begins; else NULL */
@@ -82,8 +90,11 @@ struct hop_request {
 
 /* Takes it, with what it points to. */
 void hop_requests_add(const struct hop_request *request);
-/* The latest of that handle, taken out: the caller gives it back or drops it. NULL: none. */
-struct hop_request *hop_requests_take(uintptr_t handle);
+/* How many there have been. */
+uint64_t hop_requests_count(void);
+/* The latest of that handle among the first so many, taken out: the caller gives it back or drops it. NULL: none. A call
+ * asks for those that were there when it began: what it ends may have given its handle to another thread's meanwhile. */
+struct hop_request *hop_requests_take(uintptr_t handle, uint64_t until);
 void hop_requests_give_back(struct hop_request *request);
 void hop_requests_drop(struct hop_request *request);
 
@@ -108,6 +119,7 @@ bool hop_record_begin(const struct hop_mpi_job *job);
 void hop_record_end(void);
 const char *hop_record_json(void);
 const char *hop_record_text(void);
+void hop_record_write_files(void);
 
 /* ---- rank 0: what all ranks kept ---- */
 

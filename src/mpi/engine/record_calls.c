@@ -15,20 +15,23 @@ static uint32_t threads;
 /* What a thread keeps from call to call. */
 struct scribe {
     uint32_t thread; /* from 1 */
+    uint32_t polled; /* its last call, which only asked, in the log; HOP_NONE: that did not */
     uint64_t begin_ns, own_ns;
     struct hop_completions about;
-    uintptr_t freed; /* request that goes */
+    uintptr_t freed; /* request that goes, or is cancelled */
+    uint64_t begun;  /* how many there had been before the call */
     struct hop_item *items;
     uint32_t count, room;
     struct hop_request **taken; /* that are started, with where their items begin in first */
     uint32_t taken_count, taken_room;
     uint64_t window, window_ranks; /* that goes */
+    uint64_t promised;             /* the number of a communicator that comes later */
     uint64_t where;                /* of the messages at hand */
     uint32_t tag;
     uint8_t flags;
     uint32_t sent, first_turn; /* parts of a collective, and how many of these do not wait for others' */
 };
-static __thread struct scribe scribe;
+static __thread struct scribe scribe = {.polled = HOP_NONE};
 
 /* ---- arguments ---- */
 
@@ -79,7 +82,8 @@ const uintptr_t *hop_record_enter(enum hop_mpi_call call, const uintptr_t *argum
         return arguments;
     scribe.begin_ns = hop_now_ns();
     const uintptr_t *words = hop_completions_enter(&scribe.about, mpi, &hop_mpi_rows[call], arguments);
-    if (kind == KIND_FREE)
+    scribe.begun = hop_requests_count();
+    if (kind == KIND_FREE || kind == KIND_CANCEL)
         scribe.freed = mpi->request_at(arguments[0], 0);
     if (role(call, arguments, 'V')) {
         const struct hop_mpi_ranks *ranks = mpi->window(mpi->window_at(arguments[0], 0));
@@ -150,12 +154,12 @@ static uint64_t ranks_here(const struct hop_mpi_ranks *ranks)
     return ranks->world ? here : here + (uint64_t)ranks->size;
 }
 
-static void push_together(enum hop_mpi_call call, const struct hop_mpi_ranks *ranks)
+/* Of those ranks, by a communicator or window of that number. */
+static void push_together(enum hop_mpi_call call, const struct hop_mpi_ranks *ranks, uint64_t id)
 {
     uint64_t here = ranks ? ranks_here(ranks) : 0;
     if (here > 1)
-        push((struct hop_item){
-            .kind = ITEM_TOGETHER, .call = (uint16_t)call, .peer = -1, .where = ranks->id, .size = here});
+        push((struct hop_item){.kind = ITEM_TOGETHER, .call = (uint16_t)call, .peer = -1, .where = id, .size = here});
 }
 
 static void push_messages(enum hop_mpi_call call, const uintptr_t *arguments, const struct hop_mpi_ranks *ranks)
@@ -211,13 +215,16 @@ static uint32_t push_receive(enum hop_mpi_call call, const uintptr_t *arguments,
 
 /* Items from `first` on, among those of this call, belong to the request that came out; `receive` is one of them. */
 static void add_request(const uintptr_t *out_at, bool persistent, uint32_t first, uint32_t receive,
-                        const struct hop_mpi_ranks *ranks, uint32_t base)
+                        const struct hop_mpi_ranks *ranks, uint32_t base, int partitions, uintptr_t comm_at)
 {
     uint32_t count = scribe.count - first;
     struct hop_request request = {.handle = mpi->request_at(*out_at, 0),
                                   .first = persistent ? HOP_NONE : base + first,
                                   .count = scribe.items[first].kind == ITEM_TOGETHER ? 1 : count,
-                                  .receive = receive == HOP_NONE ? HOP_NONE : receive - first};
+                                  .receive = receive == HOP_NONE ? HOP_NONE : receive - first,
+                                  .comm_at = comm_at,
+                                  .comm_id = scribe.promised,
+                                  .partitions = receive == HOP_NONE ? partitions : 0};
     if (receive != HOP_NONE) {
         request.received = scribe.items[receive];
         request.ranks = ranks->size;
@@ -232,11 +239,9 @@ static void add_request(const uintptr_t *out_at, bool persistent, uint32_t first
     hop_requests_add(&request);
 }
 
-static void start(uintptr_t handle)
+/* What a request that is started begins. */
+static void push_kept(struct hop_request *request)
 {
-    struct hop_request *request = hop_requests_take(handle);
-    if (!request)
-        return;
     if (!request->kept || !hop_grow(&scribe.taken, &scribe.taken_room, scribe.taken_count + 1, sizeof *scribe.taken)) {
         hop_requests_give_back(request);
         return;
@@ -245,6 +250,31 @@ static void start(uintptr_t handle)
     for (uint32_t i = 0; i < request->kept_count; i++)
         push(request->kept[i]);
     scribe.taken[scribe.taken_count++] = request;
+}
+
+static void start(uintptr_t handle)
+{
+    struct hop_request *request = hop_requests_take(handle, scribe.begun);
+    if (!request)
+        return;
+    request->unready = request->partitions;
+    if (request->unready == 0)
+        push_kept(request);
+    else
+        hop_requests_give_back(request);
+}
+
+/* So many partitions more may leave, and what is sent leaves with the last. */
+static void get_ready(uintptr_t handle, int partitions)
+{
+    struct hop_request *request = hop_requests_take(handle, scribe.begun);
+    if (!request)
+        return;
+    request->unready -= partitions;
+    if (request->unready == 0 && request->partitions > 0)
+        push_kept(request);
+    else
+        hop_requests_give_back(request);
 }
 
 static void give_back_started(uint32_t base)
@@ -257,23 +287,33 @@ static void give_back_started(uint32_t base)
     scribe.taken_count = 0;
 }
 
+/* What its status says of what it has begun. */
+static void tell(const struct hop_request *request, struct hop_mpi_status status)
+{
+    struct hop_item known = request->received;
+    if (request->receive != HOP_NONE) {
+        if (known.flags & ITEM_UNKNOWN || status.cancelled)
+            resolve(&known, request->world, request->ranks, status);
+        hop_log_resolve(request->first + request->receive, &known);
+    } else if (request->cancels && status.cancelled) {
+        hop_log_leave_out(request->first);
+    }
+}
+
 static void end_request(uintptr_t handle, const void *statuses, int index)
 {
-    struct hop_request *request = hop_requests_take(handle);
+    struct hop_request *request = hop_requests_take(handle, scribe.begun);
     if (!request)
         return;
     if (request->first != HOP_NONE) {
         push((struct hop_item){.kind = ITEM_DONE, .peer = (int32_t)request->count - 1, .where = request->first});
-        if (request->receive != HOP_NONE && (uintptr_t)statuses != mpi->statuses_ignore) {
-            struct hop_item known = request->received;
-            struct hop_mpi_status status = mpi->status_at(statuses, index);
-            bool any = known.flags & ITEM_UNKNOWN;
-            if (any || status.cancelled)
-                resolve(&known, request->world, request->ranks, status);
-            hop_log_resolve(request->first + request->receive, &known);
-        }
+        if ((uintptr_t)statuses != mpi->statuses_ignore)
+            tell(request, mpi->status_at(statuses, index));
     }
+    if (request->comm_at)
+        mpi->keep_promise(mpi->comm_at(request->comm_at, 0), request->comm_id);
     request->first = HOP_NONE;
+    request->cancels = false;
     if (request->kept)
         hop_requests_give_back(request);
     else
@@ -290,6 +330,12 @@ static const struct hop_mpi_ranks *made(enum hop_mpi_call call, const uintptr_t 
     return window ? mpi->window(mpi->window_at(*window, 0)) : NULL;
 }
 
+static void push_made(enum hop_mpi_call call, const struct hop_mpi_ranks *ranks)
+{
+    if (ranks)
+        push_together(call, ranks, ranks->id);
+}
+
 /* What moves something, or waits for all. */
 static void write_moves(enum hop_mpi_call call, const uintptr_t *a, uint32_t *receive,
                         const struct hop_mpi_ranks *ranks)
@@ -298,7 +344,7 @@ static void write_moves(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
     if (!ranks)
         return;
     if (kind == KIND_BARRIER || kind == KIND_FENCE || (kind >= KIND_BCAST && kind <= KIND_NEIGHBOUR_ALLTOALL))
-        push_together(call, ranks);
+        push_together(call, ranks, ranks->id);
     if (kind >= KIND_POINT && (kind == KIND_POINT || kind >= KIND_PUT || scribe.count > 1))
         push_messages(call, a, ranks);
     uint64_t kept = kind > KIND_BCAST && kind <= KIND_SCAN && scribe.count > 1
@@ -317,7 +363,7 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
                         const struct hop_mpi_ranks *ranks)
 {
     enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
-    if ((kind == KIND_PROBE || kind == KIND_MPROBE || kind == KIND_EPOCH) && !out(call, a, 'F', 1))
+    if ((kind == KIND_PROBE || kind == KIND_MPROBE || kind == KIND_EPOCH || kind == KIND_ASIDE) && !out(call, a, 'F', 1))
         return false;
     if (kind == KIND_COMPLETE)
         return hop_completions_each(&scribe.about, &hop_mpi_rows[call], a, end_request);
@@ -325,6 +371,12 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
         start(mpi->request_at(a[0], 0));
     for (int i = 0; kind == KIND_START_ALL && i < (int)a[0]; i++)
         start(mpi->request_at(a[1], i));
+    if (kind == KIND_READY) {
+        const uintptr_t *one = call == CALL_MPI_Pready ? &a[1] : &a[2];
+        get_ready(mpi->request_at((uintptr_t)one, 0), call == CALL_MPI_Pready         ? 1
+                                                      : call == CALL_MPI_Pready_range ? (int)a[1] - (int)a[0] + 1
+                                                                                      : (int)a[0]);
+    }
     if (kind == KIND_SYNC || kind == KIND_FENCE) {
         const uintptr_t *target = role(call, a, 'd');
         bool known = ranks && target && (int)*target >= 0 && (int)*target < ranks->size;
@@ -334,22 +386,37 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
     }
     if (ranks && (kind == KIND_EPOCH || call == CALL_MPI_Win_complete))
         hop_epochs_add(mpi, call, a, ranks, push);
-    if (kind == KIND_COMM || role(call, a, 'X'))
-        push_together(call, made(call, a));
+    if (kind == KIND_COMM && role(call, a, 'q'))
+        push_together(call, ranks, scribe.promised = mpi->promise(word(call, a, 'c')));
+    else if (kind == KIND_COMM || role(call, a, 'X'))
+        push_made(call, made(call, a));
     else if (role(call, a, 'V') && scribe.window_ranks > 1)
         push((struct hop_item){.kind = ITEM_TOGETHER,
                                .call = (uint16_t)call,
                                .peer = -1,
                                .where = scribe.window,
                                .size = scribe.window_ranks});
-    else if (kind != KIND_START && kind != KIND_START_ALL && kind != KIND_SYNC && kind != KIND_EPOCH)
+    else if (kind >= KIND_RECEIVE && kind != KIND_SYNC && kind != KIND_EPOCH)
         write_moves(call, a, receive, ranks);
     return true;
 }
 
+/* A receive that is cancelled, and whose end nobody asks for, is taken to get nothing. */
 static void forget(uintptr_t handle)
 {
-    hop_requests_drop(hop_requests_take(handle));
+    struct hop_request *request = hop_requests_take(handle, scribe.begun);
+    if (request && request->cancels && request->first != HOP_NONE && request->receive != HOP_NONE)
+        hop_log_leave_out(request->first + request->receive);
+    hop_requests_drop(request);
+}
+
+static void cancel(uintptr_t handle)
+{
+    struct hop_request *request = hop_requests_take(handle, scribe.begun);
+    if (!request)
+        return;
+    request->cancels = true;
+    hop_requests_give_back(request);
 }
 
 static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_item about)
@@ -361,19 +428,21 @@ static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_it
     push(about);
     if (scribe.count == 0)
         return; /* no memory */
-    if (!write_items(call, a, &receive, ranks)) {
-        if (hop_log_extend_poll(about.tag, about.where, about.size, about.own_ns))
+    bool asks = !write_items(call, a, &receive, ranks);
+    if (asks) {
+        if (hop_log_extend_poll(scribe.polled, about.where, about.size, about.own_ns))
             return;
         scribe.items[0].flags |= ITEM_POLL;
     }
-    bool later =
-        request || persistent || hop_mpi_rows[call].kind == KIND_START || hop_mpi_rows[call].kind == KIND_START_ALL;
+    bool later = request || persistent || (hop_mpi_rows[call].kind >= KIND_START && hop_mpi_rows[call].kind <= KIND_READY);
     for (uint32_t i = 1; later && i < scribe.count; i++)
         scribe.items[i].flags |= ITEM_LATER;
     base = hop_log_add(scribe.items, persistent ? 1 : scribe.count);
+    scribe.polled = asks ? base : HOP_NONE;
     give_back_started(base);
     if (base != HOP_NONE && (request || persistent) && scribe.count > 1)
-        add_request(request ? request : persistent, persistent != NULL, 1, receive, ranks, base);
+        add_request(request ? request : persistent, persistent != NULL, 1, receive, ranks, base,
+                    (int)word(call, a, 'p'), word(call, a, 'C'));
 }
 
 void hop_record_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused)
@@ -381,8 +450,11 @@ void hop_record_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64
     enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
     if (!is_recorded(kind) || hop_log_full_ns())
         return;
-    if (kind == KIND_FREE) {
-        forget(scribe.freed);
+    if (kind == KIND_FREE || kind == KIND_CANCEL) {
+        if (kind == KIND_FREE)
+            forget(scribe.freed);
+        else
+            cancel(scribe.freed);
         return;
     }
     if (!scribe.thread)

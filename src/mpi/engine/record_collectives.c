@@ -155,6 +155,18 @@ static const struct hop_expansion *expansion_of(struct hop_emitter *e, uint32_t 
     return made && made->fine ? made : NULL;
 }
 
+uint64_t hop_emit_count(struct hop_emitter *e, uint32_t collective)
+{
+    const struct hop_mpi_record *record = e->record;
+    const struct hop_expansion *made = expansion_of(e, collective);
+    uint64_t messages = made ? made->steps.count : 0;
+    for (uint32_t m = record->member_first[collective]; m < record->member_first[collective + 1] && !made; m++) {
+        for (uint32_t p = record->members[m] + 1; record->items[p].kind == ITEM_PART; p++)
+            messages += record->items[p].tag;
+    }
+    return 3 * messages; /* both ends, and a sum */
+}
+
 void hop_emit_finish_collectives(struct hop_emitter *e)
 {
     for (uint32_t i = 0; i < e->expansion_count; i++)

@@ -121,7 +121,7 @@ void hop_emit_number_tags(struct hop_emitter *e)
         }
         e->tags[count++] = (struct hop_tag_pair){item->where, together ? UINT32_MAX : item->tag, 0};
         if (item->flags & ITEM_ANSWERED)
-            e->tags[count++] = (struct hop_tag_pair){~item->where, UINT32_MAX, 0};
+            e->tags[count++] = (struct hop_tag_pair){~item->where, item->tag | HOP_TAG_ANSWERS, 0};
     }
     if (count)
         qsort(e->tags, count, sizeof *e->tags, by_tag);
@@ -130,9 +130,9 @@ void hop_emit_number_tags(struct hop_emitter *e)
             e->tags[kept++] = e->tags[i];
     }
     for (uint32_t i = 0; i < kept; i++)
-        e->next_tag = e->tags[i].tag < UINT32_MAX ? e->tags[i].tag + 1 : e->next_tag;
+        e->next_tag = e->tags[i].tag < HOP_TAG_ANSWERS ? e->tags[i].tag + 1 : e->next_tag;
     for (uint32_t i = 0; i < kept; i++) {
-        bool own = e->tags[i].tag < UINT32_MAX && (i == 0 || e->tags[i - 1].tag != e->tags[i].tag);
+        bool own = e->tags[i].tag < HOP_TAG_ANSWERS && (i == 0 || e->tags[i - 1].tag != e->tags[i].tag);
         e->tags[i].number = own ? e->tags[i].tag : e->next_tag++;
     }
     e->tag_count = kept;

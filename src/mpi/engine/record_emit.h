@@ -27,7 +27,9 @@ struct hop_under_way {
     uint32_t op;
 };
 
-/* A message's communicator and tag, and the schedule's tag for both. */
+/* A message's communicator and tag, and the schedule's tag for both. Of answers to synchronous sends, which MPI's own tags
+ * do not reach. */
+#define HOP_TAG_ANSWERS (UINT32_C(1) << 31)
 struct hop_tag_pair {
     uint64_t where;
     uint32_t tag, number;
@@ -84,6 +86,8 @@ uint32_t hop_emit_tag(const struct hop_emitter *e, uint64_t where, uint32_t tag)
 
 /* The rank's part in a collective, behind `together`, which becomes what ends it; nothing, where nothing of it is the rank's. */
 void hop_emit_collective(struct hop_emitter *e, uint32_t item);
+/* About how many operations it is, of all ranks. */
+uint64_t hop_emit_count(struct hop_emitter *e, uint32_t collective);
 void hop_emit_finish_collectives(struct hop_emitter *e);
 
 #endif

@@ -4,8 +4,10 @@
  * clock is taken to go evenly.
  */
 #include "base/clock.h"
+#include "base/replace.h"
 #include "mpi/engine/record.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -25,6 +27,8 @@ static struct {
     uint64_t begin_ns;
     struct hop_trace_options options; /* how collectives are made */
     struct hop_buffer json, text;
+    struct hop_mpi_record record; /* at rank 0, at the end */
+    bool whole;
 } own;
 
 /* ---- clocks ---- */
@@ -106,11 +110,46 @@ static void choose_algorithms(const struct hop_mpi_job *job)
                       diag.what, diag.expected);
 }
 
+/* A job that another one has spawned puts its number before the name's end. */
+static const char *name_file(void)
+{
+    static char path[HOP_MPI_ASKED_SIZE + 32];
+    const char *name = own.job->asked[ASKED_RECORD], *slash = strrchr(name, '/'), *end = strrchr(slash ? slash : name, '.');
+    int length = end ? (int)(end - name) : (int)strlen(name);
+    if (!name[0] || !own.job->mpi->is_spawned())
+        return name;
+    (void)snprintf(path, sizeof path, "%.*s.job%ld%s", length, name, (long)getpid(), end ? end : "");
+    return path;
+}
+
+/* Before hours of a run, and not behind them. All ranks alike. */
+static bool can_be_written(void)
+{
+    const char *const paths[] = {name_file(), own.job->asked[ASKED_RECORD_TIMES]};
+    bool fine = true;
+    for (size_t i = 0; i < HOP_COUNT(paths) && own.job->rank == 0; i++) {
+        if (!paths[i][0] || hop_can_replace(paths[i]))
+            continue;
+        (void)fprintf(stderr, "libhopcast_mpi.so: %s cannot be written: %s; expected: a folder that is there, and may be "
+                      "written to; nothing is recorded\n", paths[i], strerror(errno));
+        fine = false;
+    }
+    return own.job->mpi->all_agree(fine);
+}
+
 bool hop_record_begin(const struct hop_mpi_job *job)
 {
-    if (!job->asked[ASKED_RECORD][0] && !job->asked[ASKED_WAITING][0])
+    if (!job->asked[ASKED_RECORD][0] && strcmp(job->asked[ASKED_WAITING], "1") != 0) {
+        if (job->asked[ASKED_RECORD_TIMES][0] && job->rank == 0)
+            (void)fprintf(stderr, "libhopcast_mpi.so: HOPCAST_MPI_RECORD_TIMES does nothing without HOPCAST_MPI_RECORD or "
+                          "HOPCAST_MPI_WAITING=1\n");
         return false;
+    }
     own.job = job;
+    if (!can_be_written()) {
+        own.job = NULL;
+        return false;
+    }
     hop_calls_begin(job->mpi);
     hop_log_begin(limit_of(job));
     choose_algorithms(job);
@@ -235,38 +274,8 @@ static void say_full(const struct hop_mpi_record *record)
                       rank, (double)cut * 1e-9);
 }
 
-/* A job that another one has spawned puts its number before the name's end. */
-static const char *name_file(void)
-{
-    static char path[HOP_MPI_ASKED_SIZE + 32];
-    const char *name = own.job->asked[ASKED_RECORD], *end = strrchr(name, '.');
-    int length = end ? (int)(end - name) : (int)strlen(name);
-    if (!name[0] || !own.job->mpi->is_spawned())
-        return name;
-    (void)snprintf(path, sizeof path, "%.*s.job%ld%s", length, name, (long)getpid(), end ? end : "");
-    return path;
-}
-
-static void use(struct hop_mpi_record *record)
-{
-    struct hop_diag diag = {.what = "out of memory"};
-    const char *path = name_file(), *times = own.job->mpi->is_spawned() ? "" : own.job->asked[ASKED_RECORD_TIMES];
-    memcpy(record->algorithms, own.options.algorithm, sizeof record->algorithms);
-    set_times(record);
-    say_full(record);
-    enum hop_status status =
-        hop_record_match(record) && hop_record_waiting(record, &own.json, &own.text) ? HOP_OK : HOP_ERR_MEMORY;
-    if (status == HOP_OK && path[0])
-        status = hop_record_write(record, path, &diag);
-    if (status != HOP_OK)
-        (void)fprintf(stderr, "libhopcast_mpi.so: no schedule %s: %s\n", path, diag.what);
-    else if (times[0] && hop_record_write_times(record, times, &diag) != HOP_OK)
-        (void)fprintf(stderr, "libhopcast_mpi.so: no times %s: %s\n", times, diag.what);
-}
-
 void hop_record_end(void)
 {
-    struct hop_mpi_record record = {0};
     uint32_t count = 0;
     if (!own.job)
         return;
@@ -274,14 +283,34 @@ void hop_record_end(void)
     struct hop_item *mine = hop_log_take(&count);
     about.count = count;
     own.last = read_clocks();
-    if (gather(&record, &about, mine))
-        use(&record);
-    else if (own.job->rank == 0)
-        (void)fprintf(stderr, "libhopcast_mpi.so: the record is lost: no memory or no connection\n");
+    bool fine = gather(&own.record, &about, mine);
+    if (fine) {
+        memcpy(own.record.algorithms, own.options.algorithm, sizeof own.record.algorithms);
+        set_times(&own.record);
+        say_full(&own.record);
+        own.whole = hop_record_match(&own.record) && hop_record_waiting(&own.record, &own.json, &own.text);
+    }
+    if (own.job->rank == 0 && !own.whole)
+        (void)fprintf(stderr, "libhopcast_mpi.so: the record is lost: no %s\n",
+                      fine ? "memory" : "memory or no connection");
     free(mine);
+}
+
+void hop_record_write_files(void)
+{
+    struct hop_diag diag = {0};
+    if (!own.job)
+        return;
+    const char *path = name_file(), *times = own.job->mpi->is_spawned() ? "" : own.job->asked[ASKED_RECORD_TIMES];
+    if (own.whole && path[0] && hop_record_write(&own.record, path, &diag) != HOP_OK)
+        (void)fprintf(stderr, "libhopcast_mpi.so: no schedule %s: %s%s%s\n", path, diag.what,
+                      diag.expected[0] ? "; expected: " : "", diag.expected);
+    if (own.whole && times[0] && hop_record_write_times(&own.record, times, &diag) != HOP_OK)
+        (void)fprintf(stderr, "libhopcast_mpi.so: no times %s: %s\n", times, diag.what);
     free(own.first);
     free(own.last);
-    hop_arena_finish(&record.arena);
+    hop_arena_finish(&own.record.arena);
+    own.job = NULL;
 }
 
 const char *hop_record_json(void)

@@ -57,13 +57,12 @@ uint32_t hop_log_add(const struct hop_item *items, uint32_t count)
     return first;
 }
 
-bool hop_log_extend_poll(uint32_t thread, uint64_t begin_ns, uint64_t end_ns, uint32_t own_ns)
+bool hop_log_extend_poll(uint32_t poll, uint64_t begin_ns, uint64_t end_ns, uint32_t own_ns)
 {
     bool extended = false;
     (void)pthread_mutex_lock(&guard);
-    struct hop_item *last = kept.count && !kept.full_ns ? at(kept.count - 1) : NULL;
-    if (last && last->kind == ITEM_CALL && last->flags & ITEM_POLL && last->tag == thread &&
-        begin_ns - last->size < HOP_RECORD_POLL_NS + (uint64_t)own_ns) {
+    struct hop_item *last = poll != HOP_NONE && !kept.full_ns ? at(poll) : NULL;
+    if (last && begin_ns - last->size < HOP_RECORD_POLL_NS + (uint64_t)own_ns) {
         last->size = end_ns;
         extended = true;
     }
@@ -78,6 +77,13 @@ void hop_log_resolve(uint32_t index, const struct hop_item *known)
     item->peer = known->peer;
     item->tag = known->tag;
     item->flags = known->flags;
+    (void)pthread_mutex_unlock(&guard);
+}
+
+void hop_log_leave_out(uint32_t index)
+{
+    (void)pthread_mutex_lock(&guard);
+    at(index)->flags |= ITEM_OFF;
     (void)pthread_mutex_unlock(&guard);
 }
 

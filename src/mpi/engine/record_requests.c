@@ -8,6 +8,7 @@
 enum { LISTS = 16384 };
 
 static struct hop_request *lists[LISTS];
+static uint64_t count;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
 static struct hop_request **list_of(uintptr_t handle)
@@ -42,14 +43,20 @@ void hop_requests_add(const struct hop_request *request)
         return;
     }
     *own = *request;
+    own->number = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
     hop_requests_give_back(own);
 }
 
-struct hop_request *hop_requests_take(uintptr_t handle)
+uint64_t hop_requests_count(void)
+{
+    return __atomic_load_n(&count, __ATOMIC_RELAXED);
+}
+
+struct hop_request *hop_requests_take(uintptr_t handle, uint64_t until)
 {
     struct hop_request **at = list_of(handle), *found;
     (void)pthread_mutex_lock(&guard);
-    while (*at && (*at)->handle != handle)
+    while (*at && ((*at)->handle != handle || (*at)->number >= until))
         at = &(*at)->next;
     found = *at;
     if (found)
