@@ -2,6 +2,7 @@
 /* What each kind of call moves. Arguments are found by their roles (mpi/calls.h). */
 #include "mpi/decompose.h"
 
+#include "base/base.h"
 #include "mpi/device_memory.h"
 
 #include <string.h>
@@ -324,6 +325,13 @@ uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_
         decompose_received(&job, row->kind);
     }
     return bytes;
+}
+
+void hop_mpi_keep(void *context, const struct hop_mpi_message *message)
+{
+    struct hop_mpi_messages *kept = context;
+    if (hop_grow(&kept->items, &kept->capacity, kept->count + 1, sizeof *kept->items))
+        kept->items[kept->count++] = *message;
 }
 
 uint64_t hop_mpi_kept(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,

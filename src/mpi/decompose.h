@@ -19,6 +19,12 @@
 typedef void hop_mpi_take(void *context, const struct hop_mpi_message *message);
 uint64_t hop_mpi_decompose(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
                            hop_mpi_take *take, void *context);
+/* The messages of a call as a list, which grows by it. */
+struct hop_mpi_messages {
+    struct hop_mpi_message *items;
+    uint32_t count, capacity;
+};
+hop_mpi_take hop_mpi_keep; /* context: the list */
 /* Bytes of a collective's own part, which it copies from one of the rank's buffers into the other. */
 uint64_t hop_mpi_kept(const struct hop_mpi_shim *mpi, const struct hop_mpi_row *row, const uintptr_t *arguments,
                       const struct hop_mpi_ranks *ranks);

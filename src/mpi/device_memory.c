@@ -14,6 +14,7 @@ enum { HIP_DEVICE = 2, HIP_DEVICE_BEFORE_6 = 1, HIP_6 = 60000000 }; /* ROCm 6 co
 typedef int ask_pointer(void *data, int attribute, unsigned long long pointer);
 
 static ask_pointer *ask;                /* NULL: no driver yet */
+static int (*peek_error)(void), (*clear_error)(void); /* HIP's last error, which asking of other memory sets; NULL: CUDA */
 static unsigned device_type;            /* what it says of a device's memory */
 #define OFTEN (1u << 16)                /* ticks, tens of microseconds; making a context takes milliseconds */
 
@@ -51,6 +52,10 @@ static void look_for_driver(void)
     if (!symbol && (symbol = loaded("HOPCAST_HIP_LIBRARY", hip, "hipPointerGetAttribute"))) {
         version = loaded("HOPCAST_HIP_LIBRARY", hip, "hipRuntimeGetVersion");
         memcpy(&get_version, &version, sizeof version);
+        void *peek = loaded("HOPCAST_HIP_LIBRARY", hip, "hipPeekAtLastError"),
+             *clear = loaded("HOPCAST_HIP_LIBRARY", hip, "hipGetLastError");
+        memcpy(&peek_error, &peek, sizeof peek);
+        memcpy(&clear_error, &clear, sizeof clear);
         device_type = get_version && get_version(&number) == 0 && number < HIP_6 ? HIP_DEVICE_BEFORE_6 : HIP_DEVICE;
     }
     memcpy(&found, &symbol, sizeof found);
@@ -81,9 +86,13 @@ enum hop_mpi_memory hop_mpi_memory_of(const void *buffer)
 {
     ask_pointer *known = driver();
     unsigned type = 0;
-    return known && known(&type, MEMORY_TYPE, (unsigned long long)(uintptr_t)buffer) == 0 && type == device_type
-               ? MEMORY_DEVICE
-               : MEMORY_HOST;
+    if (!known)
+        return MEMORY_HOST;
+    bool fails = peek_error && clear_error && peek_error() != 0; /* the program's, which it has yet to see */
+    bool told = known(&type, MEMORY_TYPE, (unsigned long long)(uintptr_t)buffer) == 0;
+    if (!told && clear_error && !fails)
+        (void)clear_error();
+    return told && type == device_type ? MEMORY_DEVICE : MEMORY_HOST;
 }
 
 typedef int make_stream(void **stream, unsigned flags);

@@ -9,6 +9,7 @@
 #include "mpi/mpi_engine.h"
 #include "mpi/persistent.h"
 #include "mpi/received.h"
+#include "mpi/repeats.h"
 #include "mpi/ticks.h"
 #include "mpi/traffic_file.h"
 
@@ -78,6 +79,15 @@ void *hop_layer_next(const char *name)
     return found ? found : find_loaded(name);
 }
 
+/* The shim finds the MPI among all libraries, which one that a plugin brought along is not in, as Python's are. */
+static void show_to_all(void)
+{
+    Dl_info info;
+    void *symbol = hop_layer_next("PMPI_Get_library_version");
+    if (symbol && dladdr(symbol, &info) && info.dli_fname)
+        (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
 /* Beside this library, in hopcast/ there, or where HOPCAST_MPI_PATH says. */
 static void *load(const char *name, const char *of)
 {
@@ -98,6 +108,7 @@ static void *load(const char *name, const char *of)
 static const struct hop_mpi_shim *load_shim(const char *name)
 {
     const struct hop_mpi_shim *(*table)(void) = NULL;
+    show_to_all();
     void *symbol = load(name, HOP_MPI_SHIM_SYMBOL);
     memcpy(&table, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
     return table && table()->version == HOP_MPI_SHIM_VERSION ? table() : NULL;
@@ -331,6 +342,7 @@ static void begin(const struct hop_mpi_shim *mpi, uintptr_t comm)
     }
     if (!hop_counts_begin(layer.ranks))
         return;
+    hop_repeats_begin(layer.ranks);
     layer.mpi = mpi;
     layer.begin_s = hop_now_s();
     hop_ticks_begin();
@@ -392,22 +404,9 @@ void hop_layer_session_end(void)
 
 /* ---- counting ---- */
 
-uintptr_t hop_layer_request(uintptr_t requests, int index)
+void hop_layer_request_free(uintptr_t request)
 {
-    return layer.mpi->request_at(requests, index);
-}
-
-static void count_now(void *context, const struct hop_mpi_message *message)
-{
-    (void)context;
-    hop_counts_message(message);
-}
-
-static void keep(void *context, const struct hop_mpi_message *message)
-{
-    struct hop_mpi_messages *kept = context;
-    if (hop_grow(&kept->items, &kept->capacity, kept->count + 1, sizeof *kept->items))
-        kept->items[kept->count++] = *message;
+    hop_persistent_forget(layer.mpi->request_at(request, 0));
 }
 
 static bool may_end_receives(const struct hop_mpi_row *row)
@@ -442,25 +441,28 @@ void hop_layer_received(const struct hop_mpi_row *row, const uintptr_t *argument
         hop_received_leave(layer.mpi, row, arguments, paused);
 }
 
-uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request)
+void hop_layer_describe(const struct hop_mpi_row *row, const uintptr_t *arguments)
 {
     const uintptr_t *made = hop_role(row, arguments, 'Q');
     struct hop_mpi_messages kept = {0};
+    if (!made)
+        return;
+    (void)hop_mpi_decompose(layer.mpi, row, arguments, hop_mpi_keep, &kept);
+    hop_persistent_add(layer.mpi->request_at(*made, 0), &kept);
+}
+
+uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments)
+{
     uint64_t bytes = 0;
-    if (made) {
-        (void)hop_mpi_decompose(layer.mpi, row, arguments, keep, &kept);
-        hop_persistent_add(hop_layer_request(*made, 0), &kept);
-    } else if (row->kind == KIND_START) {
-        bytes = hop_persistent_start(hop_layer_request(arguments[0], 0));
-    } else if (row->kind == KIND_START_ALL) {
-        for (int i = 0; i < (int)arguments[0]; i++)
-            bytes += hop_persistent_start(hop_layer_request(arguments[1], i));
-    } else if (row->kind == KIND_FREE) {
-        hop_persistent_forget(request);
-    } else {
-        bytes = hop_mpi_decompose(layer.mpi, row, arguments, count_now, NULL);
-    }
-    return bytes;
+    if (hop_has_role(row, 'Q'))
+        return 0; /* it is counted each time that it is started */
+    if (row->kind == KIND_START)
+        return hop_persistent_start(layer.mpi->request_at(arguments[0], 0));
+    for (int i = 0; row->kind == KIND_START_ALL && i < (int)arguments[0]; i++)
+        bytes += hop_persistent_start(layer.mpi->request_at(arguments[1], i));
+    if (row->kind == KIND_START_ALL)
+        return bytes;
+    return hop_repeats_count(layer.mpi, row, arguments);
 }
 
 /* ---- ending ---- */
@@ -490,14 +492,19 @@ void hop_layer_end(void)
         run.summary = layer.engine->told_text();
     }
     if (hop_layer_counts()) {
+        hop_repeats_end();
         hop_traffic_file_of_all(&run);
         hop_killed_end();
     }
+    if (layer.engine)
+        layer.engine->write();
 }
 
 void hop_layer_break_off(const char *why)
 {
     struct hop_mpi_run run = describe(why);
-    if (layer.process == getpid() && turn_off() && hop_layer_counts())
+    if (layer.process == getpid() && turn_off() && hop_layer_counts()) {
+        hop_repeats_end();
         hop_traffic_file_of_one(&run);
+    }
 }

@@ -52,13 +52,14 @@ void hop_layer_thread(void);
 int hop_layer_ranks(uintptr_t comm);
 /* Before a communicator goes, at that address. */
 void hop_layer_comm_free(uintptr_t comm);
-/* Handles are read before a call that changes them. */
-uintptr_t hop_layer_request(uintptr_t requests, int index);
+/* Before a request goes, at that address. */
+void hop_layer_request_free(uintptr_t request);
 /* Around a call that may end receives: the arguments by which to make it; those, when it went well. */
 const uintptr_t *hop_layer_receiving(const struct hop_mpi_row *row, const uintptr_t *arguments);
 void hop_layer_received(const struct hop_mpi_row *row, const uintptr_t *arguments, bool paused);
-/* A call that went well: its messages, and their bytes. */
-uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments, uintptr_t request);
+/* A call that went well: what a persistent request that it made will send; its messages, and their bytes. */
+void hop_layer_describe(const struct hop_mpi_row *row, const uintptr_t *arguments);
+uint64_t hop_layer_count(const struct hop_mpi_row *row, const uintptr_t *arguments);
 
 /* The function of that name in the MPI that is there; NULL: it has none. */
 void *hop_layer_next(const char *name);

@@ -63,7 +63,7 @@ uint64_t hop_persistent_start(uintptr_t request)
     (void)pthread_mutex_lock(&guard);
     const struct known *known = *find(request);
     for (uint32_t i = 0; known && i < known->messages.count; i++) {
-        hop_counts_message(&known->messages.items[i]);
+        hop_counts_message(&known->messages.items[i], 1);
         bytes += known->messages.items[i].received ? 0 : known->messages.items[i].bytes;
     }
     (void)pthread_mutex_unlock(&guard);

@@ -3,12 +3,7 @@
 #ifndef HOP_MPI_PERSISTENT_H
 #define HOP_MPI_PERSISTENT_H
 
-#include "mpi/traffic_counts.h"
-
-struct hop_mpi_messages {
-    struct hop_mpi_message *items;
-    uint32_t count, capacity;
-};
+#include "mpi/decompose.h"
 
 /* Takes the messages; an older request of that handle is forgotten. */
 void hop_persistent_add(uintptr_t request, struct hop_mpi_messages *messages);

@@ -13,6 +13,7 @@ enum { LISTS = 1024 };
 struct receive {
     struct receive *next;
     uintptr_t request;
+    uint64_t number; /* how many were there before it */
     bool persistent;
     int ranks, *world; /* as struct hop_mpi_ranks has them */
     int peer;          /* of a message */
@@ -23,18 +24,18 @@ struct receive {
 
 static struct receive *lists[LISTS];
 static uint32_t under_way;
+static uint64_t begun;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct hop_completions about;
 static __thread const struct hop_mpi_shim *shim; /* for what ends */
 static __thread bool counts;
 static __thread uintptr_t taken; /* the message that the call takes */
+/* How many had been begun before the call: what it ends may give its handle to another thread's. */
+static __thread uint64_t before;
 
-static struct receive **find(uintptr_t request)
+static struct receive **list_of(uintptr_t request)
 {
-    struct receive **at = &lists[(request * (uintptr_t)0x9e3779b97f4a7c15u >> 40) % LISTS];
-    while (*at && (*at)->request != request)
-        at = &(*at)->next;
-    return at;
+    return &lists[(request * (uintptr_t)0x9e3779b97f4a7c15u >> 40) % LISTS];
 }
 
 static void drop(struct receive *receive)
@@ -43,11 +44,14 @@ static void drop(struct receive *receive)
     free(receive);
 }
 
-/* NULL: none of that handle. */
+/* NULL: none of that handle was there before the call. */
 static struct receive *take(uintptr_t request)
 {
     (void)pthread_mutex_lock(&guard);
-    struct receive **at = find(request), *found = *at;
+    struct receive **at = list_of(request), *found;
+    while (*at && ((*at)->request != request || (*at)->number >= before))
+        at = &(*at)->next;
+    found = *at;
     if (found) {
         *at = found->next;
         (void)__atomic_sub_fetch(&under_way, 1, __ATOMIC_RELAXED);
@@ -59,7 +63,7 @@ static struct receive *take(uintptr_t request)
 static void give(struct receive *receive)
 {
     (void)pthread_mutex_lock(&guard);
-    struct receive **at = find(receive->request);
+    struct receive **at = list_of(receive->request);
     receive->next = *at;
     *at = receive;
     (void)__atomic_add_fetch(&under_way, 1, __ATOMIC_RELAXED);
@@ -84,7 +88,8 @@ const uintptr_t *hop_received_enter(const struct hop_mpi_shim *mpi, const struct
                                     const uintptr_t *arguments)
 {
     about.handle_count = 0;
-    taken = row->kind == KIND_TIMED && hop_has_role(row, 'M') && __atomic_load_n(&under_way, __ATOMIC_RELAXED)
+    before = __atomic_load_n(&begun, __ATOMIC_RELAXED);
+    taken = row->kind == KIND_ASIDE && hop_has_role(row, 'M') && __atomic_load_n(&under_way, __ATOMIC_RELAXED)
                 ? mpi->message_at(*hop_role(row, arguments, 'M'))
                 : 0;
     if (row->kind == KIND_FREE && __atomic_load_n(&under_way, __ATOMIC_RELAXED)) {
@@ -103,7 +108,7 @@ static void count_bytes(int peer, uint64_t bytes)
 {
     if (counts)
         hop_counts_message(&(struct hop_mpi_message){
-            .peer = peer, .class = CLASS_POINT, .memory = MEMORY_DEVICE, .received = true, .bytes = bytes});
+            .peer = peer, .class = CLASS_POINT, .memory = MEMORY_DEVICE, .received = true, .bytes = bytes}, 1);
 }
 
 static void count(const void *statuses, int index, const int *world, int ranks)
@@ -135,7 +140,11 @@ static void begin(uintptr_t request, bool persistent, const struct hop_mpi_ranks
         free(world);
         return;
     }
-    *receive = (struct receive){.request = request, .persistent = persistent, .ranks = ranks->size, .world = world};
+    *receive = (struct receive){.request = request,
+                                .number = __atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED),
+                                .persistent = persistent,
+                                .ranks = ranks->size,
+                                .world = world};
     if (world)
         memcpy(world, ranks->world, (size_t)ranks->size * sizeof *world);
     give(receive);
@@ -154,6 +163,7 @@ static void find_message(const struct hop_mpi_row *row, const uintptr_t *argumen
     if (!found)
         return;
     *found = (struct receive){.request = shim->message_at(*hop_role(row, arguments, 'M')) ^ FOUND,
+                              .number = __atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED),
                               .peer = ranks->world ? ranks->world[source] : source,
                               .bytes = shim->status_bytes(status, 0)};
     give(found);

@@ -218,21 +218,21 @@ static struct hop_mpi_cell *cells_of(int peer)
     return cells;
 }
 
-void hop_counts_message(const struct hop_mpi_message *message)
+void hop_counts_message(const struct hop_mpi_message *message, uint64_t times)
 {
     struct hop_mpi_cell *cells = cells_of(message->peer);
     if (!cells)
         return;
     if (message->received) {
-        add(&cells[message->class].to_device_bytes, message->bytes);
-        add(&cells[message->class].to_device_messages, 1);
+        add(&cells[message->class].to_device_bytes, times * message->bytes);
+        add(&cells[message->class].to_device_messages, times);
         return;
     }
-    add(&cells[message->class].bytes[message->memory], message->bytes);
-    add(&cells[message->class].messages[message->memory], 1);
+    add(&cells[message->class].bytes[message->memory], times * message->bytes);
+    add(&cells[message->class].messages[message->memory], times);
     struct of_thread *thread = own();
     if (thread)
-        add_mine(&thread->sizes[message->class][message->bytes ? 64 - __builtin_clzll(message->bytes) : 0], 1);
+        add_mine(&thread->sizes[message->class][message->bytes ? 64 - __builtin_clzll(message->bytes) : 0], times);
 }
 
 const struct hop_mpi_cell *hop_counts_peer(int peer)

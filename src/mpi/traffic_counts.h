@@ -44,7 +44,8 @@ struct hop_mpi_site {
 
 /* Before there is anything to count; false: no memory. */
 bool hop_counts_begin(int ranks);
-void hop_counts_message(const struct hop_mpi_message *message);
+/* So many of them. */
+void hop_counts_message(const struct hop_mpi_message *message, uint64_t times);
 void hop_counts_call(enum hop_mpi_call call, const struct hop_mpi_caller *caller, uint64_t bytes, uint64_t ticks);
 
 /* What was counted: a rank's cells by class, NULL: nothing. peer -1: all other jobs. */

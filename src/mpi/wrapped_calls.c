@@ -89,7 +89,7 @@ static int do_inside(void *address, unsigned arity, const word *a)
     return do_call(address, arity, a);
 }
 
-static void before(const struct hop_mpi_row *row, const word *a, word *request)
+static void before(const struct hop_mpi_row *row, const word *a)
 {
     if (row->kind == KIND_FINALIZE)
         hop_layer_end();
@@ -102,7 +102,16 @@ static void before(const struct hop_mpi_row *row, const word *a, word *request)
     else if (row->kind == KIND_COMM_FREE)
         hop_layer_comm_free(a[0]);
     else if (row->kind == KIND_FREE)
-        *request = hop_layer_request(a[0], 0);
+        hop_layer_request_free(a[0]);
+}
+
+/* What a handler, an operation or an attribute of the program's calls inside another call. */
+static void within(const struct hop_mpi_row *row, const word *a)
+{
+    if (row->kind == KIND_ABORT)
+        hop_layer_break_off("MPI_Abort");
+    else if (row->kind == KIND_COMM_FREE && hop_layer_is_on())
+        hop_layer_comm_free(a[0]);
 }
 
 /* The calls that matter while the layer is off. */
@@ -175,12 +184,11 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
 {
     const struct hop_mpi_row *row = &hop_mpi_rows[call];
     bool counts = hop_layer_counts(), records = hop_layer_records();
-    word request = 0;
     depth++;
     calls++;
     if ((calls & (calls - 1)) == 0)
         hop_layer_look();
-    before(row, given, &request);
+    before(row, given);
     uint64_t begin = hop_memory_ticks = counts ? hop_ticks() : 0;
     const word *a = counts ? hop_layer_receiving(row, given) : given;
     a = records ? hop_layer_enter(call, a) : a;
@@ -195,8 +203,10 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     depth++;
     if (row->kind == KIND_SESSION)
         hop_layer_session();
+    if (counts)
+        hop_layer_describe(row, a);
     if (counts && !pause) {
-        bytes = hop_layer_count(row, a, request);
+        bytes = hop_layer_count(row, a);
         hop_counts_call(call, caller, bytes, ticks);
     }
     if (counts)
@@ -216,8 +226,10 @@ __attribute__((noinline)) static int go_through(enum hop_mpi_call call, bool inn
                                                 const struct hop_mpi_caller *caller)
 {
     void *address = find_next(call, inner);
-    if (depth > 0)
+    if (depth > 0) {
+        within(&hop_mpi_rows[call], a);
         return do_call(address, arity, a);
+    }
     if (hop_layer_is_on())
         return count(call, address, arity, a, caller);
     depth++;

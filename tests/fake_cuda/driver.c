@@ -1308,7 +1308,30 @@ API int cuLaunchKernel(struct hop_gpu_function *function, unsigned grid_x, unsig
 #define ADAPTED(name) "fake_cuda_as_" name
 #define SAME(name, cuda, hip, parameters) __asm__(".globl " hip "\n.set " hip ", " cuda);
 HOP_GPU_FUNCTIONS(SAME)
-SAME("", "cuPointerGetAttribute", "hipPointerGetAttribute", ())
+
+static _Thread_local int last_error; /* of what a program may ask of a pointer, which HIP keeps until it is read */
+
+API int hipPointerGetAttribute(void *data, int attribute, hop_gpu_address pointer);
+API int hipPointerGetAttribute(void *data, int attribute, hop_gpu_address pointer)
+{
+    int code = cuPointerGetAttribute(data, attribute, pointer);
+    last_error = code != SUCCESS ? code : last_error;
+    return code;
+}
+
+API int hipPeekAtLastError(void);
+API int hipPeekAtLastError(void)
+{
+    return last_error;
+}
+
+API int hipGetLastError(void);
+API int hipGetLastError(void)
+{
+    int code = last_error;
+    last_error = SUCCESS;
+    return code;
+}
 
 API const char *hipGetErrorName(int code);
 API const char *hipGetErrorName(int code)

@@ -144,4 +144,7 @@ static void device(void)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     collect_on_device(bytes);
     put_on_device(bytes);
+    void *hip = getenv("HOPCAST_HIP_LIBRARY") ? dlopen(getenv("HOPCAST_HIP_LIBRARY"), RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (hip && ((int (*)(void))call_driver(hip, "hipGetLastError"))() != 0)
+        MPI_Abort(MPI_COMM_WORLD, 6); /* an error that the program did not make */
 }

@@ -77,7 +77,7 @@ static void *in_thread(void *number)
     struct hop_mpi_message message = {.peer = (int)own % RANKS, .class = CLASS_POINT, .bytes = own};
     for (unsigned i = 0; i < 3000; i++) {
         count(CALL_MPI_Recv, i % 200 + 1, own);
-        hop_counts_message(&message);
+        hop_counts_message(&message, 1);
     }
     return NULL;
 }
