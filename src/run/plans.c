@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-enum { PLANS_KEPT = 64 };
+enum { PLANS_KEPT = 64, FEWEST_KEPT = 8 };
+enum { MAPPINGS_KEPT = 4096 }; /* a plan may map memory of all ranks, and a process has 65,530 mappings by default */
 #define BYTES_KEPT (UINT64_C(512) << 20) /* of what all ranks put in; scratch is about as long */
 
 struct hop_plan {
@@ -32,6 +33,12 @@ void hop_plans_destroy(struct hop_plans *plans)
     }
 }
 
+static uint32_t most_kept(uint32_t ranks)
+{
+    uint32_t most = MAPPINGS_KEPT / ranks;
+    return most > PLANS_KEPT ? PLANS_KEPT : most < FEWEST_KEPT ? FEWEST_KEPT : most;
+}
+
 /* Until there is room for one of so many bytes a rank. */
 static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
 {
@@ -43,7 +50,7 @@ static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
             oldest = (*at)->used < (*oldest)->used ? at : oldest;
             kept += (*at)->shape.bytes;
         }
-        if (count == 0 || (count < PLANS_KEPT && kept <= BYTES_KEPT / ranks))
+        if (count == 0 || (count < most_kept(ranks) && kept <= BYTES_KEPT / ranks))
             return;
         struct hop_plan *plan = *oldest;
         *oldest = plan->next;
