@@ -666,7 +666,7 @@ static void free_within(void)
         MPI_Barrier(MPI_COMM_WORLD);
         before = i == 3 ? mapped() : before;
     }
-    check(mapped() <= before + 8, "what goes within another call is gone", before, mapped());
+    check(mapped() <= before + 2, "what goes within another call is gone", before, mapped());
     MPI_Comm_free_keyval(&key);
 }
 

@@ -42,12 +42,23 @@ static void repeat(void)
     for (int i = 0; i < 5; i++) {
         MPI_Allreduce(out, in, ranks, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         MPI_Alltoall(out, 3 + i % 2, MPI_BYTE, in, 3 + i % 2, MPI_BYTE, MPI_COMM_WORLD);
-        MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, numbers, 2, MPI_INT, MPI_COMM_WORLD);
+        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, numbers, 2, MPI_INT, MPI_COMM_WORLD);
         MPI_Allgather(out, 1, MPI_INT, numbers, 1, MPI_INT, MPI_COMM_WORLD);
         expect_all("collective", 2 * 4 + 3 + i % 2 + 8 + 4);
         for (int r = 0; r < ranks; r++) {
             if (r != rank)
                 expect("collective", rank, r, 0, 4); /* five messages, one of which stands above */
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        bool root = rank == 1;
+        MPI_Gather(out, 2, MPI_INT, root ? in : NULL, root ? 2 : 0, root ? MPI_INT : MPI_DATATYPE_NULL, 1, MPI_COMM_WORLD);
+        MPI_Scatter(root ? out : NULL, root ? 3 : 0, root ? MPI_BYTE : MPI_DATATYPE_NULL, in, 3, MPI_BYTE, 1, MPI_COMM_WORLD);
+        if (!root)
+            expect("collective", rank, 1, 8, 1);
+        for (int r = 0; r < ranks && root; r++) {
+            if (r != rank)
+                expect("collective", rank, r, 3, 1);
         }
     }
     of_types(5);

@@ -48,6 +48,7 @@ static struct hop_comm_state *make(const struct hop_comm_rules *rules, struct ho
         return NULL;
     bool few = ranks->inter || ranks->size < 2;
     state->ranks = ranks;
+    state->handle = rules->job->mpi->comm_at((uintptr_t)&comm, 0);
     state->orderly = rules->orderly && !few && is_of_one_job(ranks);
     int machines = few ? 0 : hop_machines_of(rules->machine, ranks);
     state->machines = machines > 1 && machines < ranks->size;
@@ -275,15 +276,25 @@ static void destroy_parted(void)
     }
 }
 
+/* Without asking the MPI, which would get to know one that goes. NULL: it has none. */
+static struct hop_comm_state *find_known(uintptr_t handle)
+{
+    (void)pthread_mutex_lock(&all.lock);
+    struct hop_comm_state *state = all.first;
+    while (state && (state->handle != handle || !__atomic_load_n(&state->comm, __ATOMIC_ACQUIRE)))
+        state = state->next;
+    (void)pthread_mutex_unlock(&all.lock);
+    return state;
+}
+
 /* It waits for nobody, since an MPI does not either: ranks free when they like. */
 void hop_comm_free(const struct hop_comm_rules *rules, uintptr_t comm)
 {
-    struct hop_mpi_ranks *ranks = rules->job->mpi->ranks(comm);
-    struct hop_comm_state *state = ranks ? ranks->own_state : NULL;
+    struct hop_comm_state *state = find_known(rules->job->mpi->comm_at((uintptr_t)&comm, 0));
     if (!state)
         return;
     __atomic_store_n(&state->comm, 0, __ATOMIC_RELEASE);
-    ranks->own_state = NULL;
+    state->ranks->own_state = NULL;
     free_levels(rules, state);
     (void)pthread_mutex_lock(&all.lock);
     *state->at = state->next;

@@ -17,7 +17,8 @@ enum { HOP_SEEN = 256 };
 
 struct hop_comm_state {
     uintptr_t comm; /* 0: none now; a state's memory is never given back, so that this may be looked at */
-    const struct hop_mpi_ranks *ranks;
+    struct hop_mpi_ranks *ranks;
+    uintptr_t handle; /* as the MPI has it, where `comm` is as calls had it */
     bool never;   /* all its collectives are the library's */
     bool settled; /* whether it has a team has been found out */
     bool orderly; /* reductions in order of ranks are wanted (reproducible.h) */

@@ -79,7 +79,8 @@ struct hop_request {
     uint32_t first, count;    /* items that it began; first HOP_NONE: it is not under way */
     uint32_t receive;         /* which of them takes a message; HOP_NONE: none does */
     bool cancels;             /* somebody has asked for that */
-    uintptr_t comm_at;        /* where a communicator comes out at its end, 0: none does; and its number then */
+    bool makes;               /* a communicator, which is whole at its end, and has a number then */
+    uintptr_t comm;
     uint64_t comm_id;
     int partitions, unready;  /* of a partitioned send; unready: it waits for these */
     struct hop_item received; /* as it began */
@@ -95,6 +96,8 @@ uint64_t hop_requests_count(void);
 /* The latest of that handle among the first so many, taken out: the caller gives it back or drops it. NULL: none. A call
  * asks for those that were there when it began: what it ends may have given its handle to another thread's meanwhile. */
 struct hop_request *hop_requests_take(uintptr_t handle, uint64_t until);
+/* So many of its partitions are ready, which threads may say at once: taken out with the last, else NULL. */
+struct hop_request *hop_requests_ready(uintptr_t handle, uint64_t until, int partitions);
 void hop_requests_give_back(struct hop_request *request);
 void hop_requests_drop(struct hop_request *request);
 

@@ -215,14 +215,15 @@ static uint32_t push_receive(enum hop_mpi_call call, const uintptr_t *arguments,
 
 /* Items from `first` on, among those of this call, belong to the request that came out; `receive` is one of them. */
 static void add_request(const uintptr_t *out_at, bool persistent, uint32_t first, uint32_t receive,
-                        const struct hop_mpi_ranks *ranks, uint32_t base, int partitions, uintptr_t comm_at)
+                        const struct hop_mpi_ranks *ranks, uint32_t base, int partitions, uintptr_t makes)
 {
     uint32_t count = scribe.count - first;
     struct hop_request request = {.handle = mpi->request_at(*out_at, 0),
                                   .first = persistent ? HOP_NONE : base + first,
                                   .count = scribe.items[first].kind == ITEM_TOGETHER ? 1 : count,
                                   .receive = receive == HOP_NONE ? HOP_NONE : receive - first,
-                                  .comm_at = comm_at,
+                                  .makes = makes != mpi->comm_null,
+                                  .comm = makes,
                                   .comm_id = scribe.promised,
                                   .partitions = receive == HOP_NONE ? partitions : 0};
     if (receive != HOP_NONE) {
@@ -265,16 +266,14 @@ static void start(uintptr_t handle)
 }
 
 /* So many partitions more may leave, and what is sent leaves with the last. */
-static void get_ready(uintptr_t handle, int partitions)
+static void get_ready(enum hop_mpi_call call, const uintptr_t *a)
 {
-    struct hop_request *request = hop_requests_take(handle, scribe.begun);
-    if (!request)
-        return;
-    request->unready -= partitions;
-    if (request->unready == 0 && request->partitions > 0)
+    bool one = call == CALL_MPI_Pready, range = call == CALL_MPI_Pready_range;
+    uintptr_t handle = mpi->request_at((uintptr_t)&a[one ? 1 : 2], 0); /* itself */
+    int partitions = one ? 1 : range ? (int)a[1] - (int)a[0] + 1 : (int)a[0];
+    struct hop_request *request = hop_requests_ready(handle, scribe.begun, partitions);
+    if (request)
         push_kept(request);
-    else
-        hop_requests_give_back(request);
 }
 
 static void give_back_started(uint32_t base)
@@ -310,8 +309,8 @@ static void end_request(uintptr_t handle, const void *statuses, int index)
         if ((uintptr_t)statuses != mpi->statuses_ignore)
             tell(request, mpi->status_at(statuses, index));
     }
-    if (request->comm_at)
-        mpi->keep_promise(mpi->comm_at(request->comm_at, 0), request->comm_id);
+    if (request->makes)
+        mpi->keep_promise(request->comm, request->comm_id);
     request->first = HOP_NONE;
     request->cancels = false;
     if (request->kept)
@@ -371,12 +370,8 @@ static bool write_items(enum hop_mpi_call call, const uintptr_t *a, uint32_t *re
         start(mpi->request_at(a[0], 0));
     for (int i = 0; kind == KIND_START_ALL && i < (int)a[0]; i++)
         start(mpi->request_at(a[1], i));
-    if (kind == KIND_READY) {
-        const uintptr_t *one = call == CALL_MPI_Pready ? &a[1] : &a[2];
-        get_ready(mpi->request_at((uintptr_t)one, 0), call == CALL_MPI_Pready         ? 1
-                                                      : call == CALL_MPI_Pready_range ? (int)a[1] - (int)a[0] + 1
-                                                                                      : (int)a[0]);
-    }
+    if (kind == KIND_READY)
+        get_ready(call, a);
     if (kind == KIND_SYNC || kind == KIND_FENCE) {
         const uintptr_t *target = role(call, a, 'd');
         bool known = ranks && target && (int)*target >= 0 && (int)*target < ranks->size;
@@ -421,7 +416,7 @@ static void cancel(uintptr_t handle)
 
 static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_item about)
 {
-    const uintptr_t *request = role(call, a, 'q'), *persistent = role(call, a, 'Q');
+    const uintptr_t *request = role(call, a, 'q'), *persistent = role(call, a, 'Q'), *comes = role(call, a, 'C');
     const struct hop_mpi_ranks *ranks = role(call, a, 'w') || role(call, a, 'c') ? ranks_of(call, a) : NULL;
     uint32_t receive = HOP_NONE, base;
     scribe.count = 0;
@@ -442,7 +437,7 @@ static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_it
     give_back_started(base);
     if (base != HOP_NONE && (request || persistent) && scribe.count > 1)
         add_request(request ? request : persistent, persistent != NULL, 1, receive, ranks, base,
-                    (int)word(call, a, 'p'), word(call, a, 'C'));
+                    (int)word(call, a, 'p'), comes ? mpi->comm_at(*comes, 0) : mpi->comm_null);
 }
 
 void hop_record_leave(enum hop_mpi_call call, const uintptr_t *arguments, uint64_t end_ns, bool paused)

@@ -122,10 +122,15 @@ static const char *name_file(void)
     return path;
 }
 
+static const char *name_times(void)
+{
+    return own.job->mpi->is_spawned() ? "" : own.job->asked[ASKED_RECORD_TIMES];
+}
+
 /* Before hours of a run, and not behind them. All ranks alike. */
 static bool can_be_written(void)
 {
-    const char *const paths[] = {name_file(), own.job->asked[ASKED_RECORD_TIMES]};
+    const char *const paths[] = {name_file(), name_times()};
     bool fine = true;
     for (size_t i = 0; i < HOP_COUNT(paths) && own.job->rank == 0; i++) {
         if (!paths[i][0] || hop_can_replace(paths[i]))
@@ -301,7 +306,7 @@ void hop_record_write_files(void)
     struct hop_diag diag = {0};
     if (!own.job)
         return;
-    const char *path = name_file(), *times = own.job->mpi->is_spawned() ? "" : own.job->asked[ASKED_RECORD_TIMES];
+    const char *path = name_file(), *times = name_times();
     if (own.whole && path[0] && hop_record_write(&own.record, path, &diag) != HOP_OK)
         (void)fprintf(stderr, "libhopcast_mpi.so: no schedule %s: %s%s%s\n", path, diag.what,
                       diag.expected[0] ? "; expected: " : "", diag.expected);
@@ -310,6 +315,8 @@ void hop_record_write_files(void)
     free(own.first);
     free(own.last);
     hop_arena_finish(&own.record.arena);
+    own.record = (struct hop_mpi_record){0};
+    own.whole = false;
     own.job = NULL;
 }
 

@@ -61,7 +61,7 @@ bool hop_log_extend_poll(uint32_t poll, uint64_t begin_ns, uint64_t end_ns, uint
 {
     bool extended = false;
     (void)pthread_mutex_lock(&guard);
-    struct hop_item *last = poll != HOP_NONE && !kept.full_ns ? at(poll) : NULL;
+    struct hop_item *last = poll < kept.count && !kept.full_ns ? at(poll) : NULL;
     if (last && begin_ns - last->size < HOP_RECORD_POLL_NS + (uint64_t)own_ns) {
         last->size = end_ns;
         extended = true;

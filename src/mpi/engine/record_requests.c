@@ -52,15 +52,40 @@ uint64_t hop_requests_count(void)
     return __atomic_load_n(&count, __ATOMIC_RELAXED);
 }
 
-struct hop_request *hop_requests_take(uintptr_t handle, uint64_t until)
+/* Under the lock. */
+static struct hop_request **find(uintptr_t handle, uint64_t until)
 {
-    struct hop_request **at = list_of(handle), *found;
-    (void)pthread_mutex_lock(&guard);
+    struct hop_request **at = list_of(handle);
     while (*at && ((*at)->handle != handle || (*at)->number >= until))
         at = &(*at)->next;
-    found = *at;
+    return at;
+}
+
+static struct hop_request *take_out(struct hop_request **at)
+{
+    struct hop_request *found = *at;
     if (found)
         *at = found->next;
+    return found;
+}
+
+struct hop_request *hop_requests_take(uintptr_t handle, uint64_t until)
+{
+    (void)pthread_mutex_lock(&guard);
+    struct hop_request *found = take_out(find(handle, until));
+    (void)pthread_mutex_unlock(&guard);
+    return found;
+}
+
+struct hop_request *hop_requests_ready(uintptr_t handle, uint64_t until, int partitions)
+{
+    struct hop_request *found = NULL;
+    (void)pthread_mutex_lock(&guard);
+    struct hop_request **at = find(handle, until);
+    if (*at && (*at)->unready > 0) {
+        (*at)->unready -= partitions;
+        found = (*at)->unready <= 0 ? take_out(at) : NULL;
+    }
     (void)pthread_mutex_unlock(&guard);
     return found;
 }
