@@ -14,7 +14,8 @@ enum { HIP_DEVICE = 2, HIP_DEVICE_BEFORE_6 = 1, HIP_6 = 60000000 }; /* ROCm 6 co
 typedef int ask_pointer(void *data, int attribute, unsigned long long pointer);
 
 static ask_pointer *ask;                /* NULL: no driver yet */
-static int (*peek_error)(void), (*clear_error)(void); /* HIP's last error, which asking of other memory sets; NULL: CUDA */
+/* HIP's last error, which asking of other memory sets; NULL: CUDA's driver has none. */
+static int (*peek_error)(void), (*clear_error)(void);
 static unsigned device_type;            /* what it says of a device's memory */
 #define OFTEN (1u << 16)                /* ticks, tens of microseconds; making a context takes milliseconds */
 

@@ -477,6 +477,7 @@ static struct hop_mpi_run describe(const char *ended)
 static bool turn_off(void)
 {
     __atomic_store_n(&hop_layer_quick, false, __ATOMIC_RELEASE);
+    forget(); /* what goes to the MPI straight */
     return __atomic_exchange_n(&on, false, __ATOMIC_ACQ_REL);
 }
 

