@@ -70,7 +70,8 @@ static bool is_current(const struct hop_gpu *driver, char text[32])
 {
     struct hop_gpu_context *context = NULL;
     int number = 0;
-    return driver->cuCtxGetCurrent(&context) == 0 && context && driver->cuCtxGetDevice(&number) == 0 && driver->cuDeviceGetPCIBusId(text, 32, number) == 0;
+    return driver->cuCtxGetCurrent(&context) == 0 && context && driver->cuCtxGetDevice(&number) == 0 &&
+           driver->cuDeviceGetPCIBusId(text, 32, number) == 0;
 }
 
 enum hop_status hop_gpu_seek(const struct hop_gpu *driver, const struct hop_device_options *options, int *ordinal,

@@ -429,7 +429,8 @@ static void write_call(enum hop_mpi_call call, const uintptr_t *a, struct hop_it
             return;
         scribe.items[0].flags |= ITEM_POLL;
     }
-    bool later = request || persistent || (hop_mpi_rows[call].kind >= KIND_START && hop_mpi_rows[call].kind <= KIND_READY);
+    enum hop_mpi_kind kind = hop_mpi_rows[call].kind;
+    bool later = request || persistent || (kind >= KIND_START && kind <= KIND_READY);
     for (uint32_t i = 1; later && i < scribe.count; i++)
         scribe.items[i].flags |= ITEM_LATER;
     base = hop_log_add(scribe.items, persistent ? 1 : scribe.count);
