@@ -160,6 +160,8 @@ static struct hop_map_result *map_at_once(const struct map_request *request, con
 {
     struct hop_map_options quick = request->options;
     struct hop_map_result *result = NULL;
+    if (!input->traffic)
+        return NULL;
     quick.metric = HOP_MAP_DISTANCE;
     quick.solver = HOP_MAP_EXCHANGE;
     quick.max_operations = 1;

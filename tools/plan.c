@@ -172,7 +172,9 @@ static void read_placement(struct plan_request *r, struct map_input *input)
 static struct ranks_input read_input(struct plan_request *r, struct map_input *input)
 {
     input->topology = tool_load_topology(r->map.machine, &r->map.sets);
-    if (!take_collective(r, input->topology)) {
+    if (take_collective(r, input->topology)) {
+        (void)hop_traffic_create(r->ranks, &input->traffic, NULL); /* launch files are about its ranks alone */
+    } else {
         map_read_traffic(&r->map, input);
         if (!input->exchange)
             make_exchange(input);

@@ -33,23 +33,28 @@ static const struct hop_plan_rung *rung_of(const struct hop_plan_result *result,
     return NULL;
 }
 
-/* Steps that can be left out. */
+/* Whether a step was taken and is as good. */
+static bool is_as_good(const struct hop_plan_rung *rung, double value_s)
+{
+    return rung && rung->value_s <= value_s * (1 + HOP_GAIN_SAME);
+}
+
+/* Steps that can be left out; where the search was stopped, some were not taken. */
 static void print_worth(FILE *out, const struct hop_plan_result *result)
 {
     const struct hop_plan_rung *given = &result->rungs[0], *order = rung_of(result, HOP_PLAN_ORDER),
                                *after = rung_of(result, HOP_PLAN_AFTER), *fast = rung_of(result, HOP_PLAN_ALGORITHM);
-    double value_s = result->value_s * (1 + HOP_GAIN_SAME), direct_s = result->direct_s * (1 + HOP_GAIN_SAME);
     if (!isfinite(result->value_s) || !rung_of(result, HOP_PLAN_BOTH))
         return;
-    if (given->clean && given->value_s <= value_s)
+    if (given->clean && is_as_good(given, result->value_s))
         fprintf(out, "nothing is worth its trouble: what was given is as good to %.0f %%\n", 100 * HOP_GAIN_SAME);
-    else if (fast && fast->value_s <= value_s)
+    else if (is_as_good(fast, result->value_s))
         fprintf(out, "order and places are not worth their trouble: the best algorithm alone is as good to %.0f %%\n",
                 100 * HOP_GAIN_SAME);
-    else if (order->value_s <= direct_s)
+    else if (is_as_good(order, result->direct_s))
         fprintf(out, "moving ranks is not worth its trouble: the best order alone is as good to %.0f %%\n",
                 100 * HOP_GAIN_SAME);
-    else if (after->value_s > direct_s)
+    else if (after && !is_as_good(after, result->direct_s))
         fprintf(out, "placing first and ordering after gives away %.1f %%\n",
                 100 * (after->value_s / result->direct_s - 1));
 }
