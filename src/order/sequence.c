@@ -206,21 +206,82 @@ enum hop_status hop_sequence_unfold(const struct hop_problem *q, const uint32_t 
 
 /* ---- writing out ---- */
 
-/* Appends an operation with its dependencies at their new places; `list` has room for all of them and one more. */
-static void add_op(const struct hop_schedule *old, uint32_t index, uint32_t wait, const uint32_t *place, uint32_t *list,
-                   struct hop_schedule *made)
+struct writing {
+    const struct hop_problem *p;
+    const struct hop_sequence *sequence;
+    uint32_t *at, *place; /* which operation stands at each place, and back */
+    uint32_t *before;     /* the place of the one that its source sends before, HOP_NONE: none */
+};
+
+/* The i-th place that must come before one: dependencies, what the sequence waits for, its source's send before. */
+static uint32_t comes_after(const void *context, uint32_t place, uint32_t i)
 {
-    struct hop_op op = *hop_schedule_op(old, index);
-    uint32_t *after = list, *after_start = list + op.after_count + 1;
+    const struct writing *w = context;
+    const struct hop_op *op = hop_schedule_op(w->p->schedule, w->at[place]);
+    uint32_t wait = w->sequence->after[w->at[place]];
+    if (i < op->after_count)
+        return w->place[op->after[i]];
+    i -= op->after_count;
+    if (i < op->after_start_count)
+        return w->place[op->after_start[i]];
+    i -= op->after_start_count;
+    if (i == 0 && wait != HOP_NONE)
+        return w->place[wait];
+    return i <= (wait != HOP_NONE) ? w->before[place] : HOP_NONE;
+}
+
+/* Each source's sends stand at the places where its sends stood. */
+static void put_sources(struct writing *w)
+{
+    const struct hop_problem *p = w->p;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        w->at[i] = i;
+        w->before[i] = HOP_NONE;
+    }
+    for (uint32_t s = 0; s < p->source_count; s++) {
+        const struct hop_problem_source *source = &p->sources[s];
+        for (uint32_t i = source->first; i < source->first + source->count; i++) {
+            w->at[p->sends[i]] = w->sequence->order[i];
+            w->before[p->sends[i]] = i > source->first ? p->sends[i - 1] : HOP_NONE;
+        }
+    }
+    for (uint32_t i = 0; i < p->op_count; i++)
+        w->place[w->at[i]] = i;
+}
+
+/* Then each stands behind what it waits for, so that copies which go another way later, and so by another engine of their device, do
+ * not wait for each other in a circle. */
+static enum hop_status put_behind(struct writing *w, struct hop_diag *diag)
+{
+    uint32_t count = w->p->op_count, *order = malloc(((size_t)count + 1) * sizeof *order), *cycle, length;
+    if (!order)
+        return hop_fail_memory(diag);
+    enum hop_status status = hop_cycle_find(count, comes_after, w, order, &cycle, &length, diag);
+    free(cycle);
+    for (uint32_t i = 0; status == HOP_OK && length == 0 && i < count; i++)
+        order[i] = w->at[order[i]];
+    for (uint32_t i = 0; status == HOP_OK && length == 0 && i < count; i++) {
+        w->at[i] = order[i];
+        w->place[order[i]] = i;
+    }
+    free(order);
+    return status;
+}
+
+/* Appends an operation with its dependencies at their new places; `list` has room for all of them and one more. */
+static void add_op(const struct writing *w, uint32_t index, uint32_t *list, struct hop_schedule *made)
+{
+    struct hop_op op = *hop_schedule_op(w->p->schedule, index);
+    uint32_t *after = list, *after_start = list + op.after_count + 1, wait = w->sequence->after[index];
     bool known = wait == HOP_NONE;
     for (uint32_t d = 0; d < op.after_count; d++) {
-        after[d] = place[op.after[d]];
+        after[d] = w->place[op.after[d]];
         known = known || op.after[d] == wait;
     }
     for (uint32_t d = 0; d < op.after_start_count; d++)
-        after_start[d] = place[op.after_start[d]];
+        after_start[d] = w->place[op.after_start[d]];
     if (!known)
-        after[op.after_count++] = place[wait];
+        after[op.after_count++] = w->place[wait];
     op.after = after;
     op.after_start = after_start;
     op.line = 0; /* it stands somewhere else now */
@@ -230,32 +291,24 @@ static void add_op(const struct hop_schedule *old, uint32_t index, uint32_t wait
 enum hop_status hop_sequence_schedule(const struct hop_problem *p, const struct hop_sequence *sequence,
                                       struct hop_schedule **schedule, struct hop_diag *diag)
 {
-    const struct hop_schedule *old = p->schedule;
     uint32_t most = 2;
     for (uint32_t i = 0; i < p->op_count; i++) {
         uint32_t count = p->ops[i].after_count + p->ops[i].after_start_count + 1;
         most = count > most ? count : most;
     }
-    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(old));
-    uint32_t *at = malloc(((size_t)p->op_count + 1) * sizeof *at); /* which operation stands at each place */
-    uint32_t *place = malloc(((size_t)p->op_count + 1) * sizeof *place);
-    uint32_t *list = malloc((size_t)most * sizeof *list);
-    enum hop_status status = at && place && list ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
-        at[i] = i;
-    for (uint32_t s = 0; status == HOP_OK && s < p->source_count; s++) {
-        const struct hop_problem_source *source = &p->sources[s];
-        for (uint32_t i = source->first; i < source->first + source->count; i++)
-            at[p->sends[i]] = sequence->order[i];
+    struct hop_schedule *made = hop_schedule_create(hop_schedule_name(p->schedule));
+    size_t room = (size_t)p->op_count + 1;
+    uint32_t *rows = malloc((3 * room + most) * sizeof *rows), *list = rows + 3 * room;
+    struct writing w = {p, sequence, rows, rows + room, rows + 2 * room};
+    enum hop_status status = rows ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK) {
+        put_sources(&w);
+        status = put_behind(&w, diag);
     }
     for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
-        place[at[i]] = i;
-    for (uint32_t i = 0; status == HOP_OK && i < p->op_count; i++)
-        add_op(old, at[i], sequence->after[at[i]], place, list, made);
+        add_op(&w, w.at[i], list, made);
     status = hop_schedule_end(made, status, schedule, diag);
-    free(at);
-    free(place);
-    free(list);
+    free(rows);
     return status;
 }
 

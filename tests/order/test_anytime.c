@@ -172,6 +172,18 @@ static void assert_near(double a, double b)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
+/* Each operation stands behind those that it waits for: whichever engines take its copies, in this order none waits for ever. */
+static void assert_in_order(const struct hop_schedule *schedule)
+{
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        for (uint32_t d = 0; d < op->after_count; d++)
+            assert_true(op->after[d] < i);
+        for (uint32_t d = 0; d < op->after_start_count; d++)
+            assert_true(op->after_start[d] < i);
+    }
+}
+
 /* The makespan that hop_simulate gives to the written-out schedule, INFINITY: it deadlocks. mean: of all ends. */
 static double simulate(const struct stage *s, const struct hop_sequence *sequence, double *mean)
 {
@@ -189,6 +201,7 @@ static double simulate(const struct stage *s, const struct hop_sequence *sequenc
         for (uint32_t i = 0; i < hop_schedule_count(written); i++)
             sum += hop_timeline_span(timeline, i).end_s;
         *mean = sum / hop_schedule_count(written);
+        assert_in_order(written);
     }
     hop_timeline_destroy(timeline);
     hop_network_destroy(network);
@@ -270,8 +283,8 @@ static void a_written_schedule_keeps_everything_else(void **state)
     char *text = hop_schedule_to_text(written);
     struct hop_schedule *expected = parse("c: gpu0 -> gpu2 2MiB\n"
                                           "b: work gpu5 1ms after c\n"
-                                          "e: gpu0 -> gpu6 4MiB after d\n"
                                           "d: gpu3 -> gpu4 3MiB after-start c\n"
+                                          "e: gpu0 -> gpu6 4MiB after d\n"
                                           "a: gpu0 -> gpu1 1MiB after b\n");
     char *expected_text = hop_schedule_to_text(expected);
     assert_string_equal(text, expected_text);
