@@ -47,8 +47,9 @@ static void close_scene(struct scene *s)
 static enum hop_status begin(void *context, struct hop_crew *crew, void **worker, struct hop_diag *diag)
 {
     struct scene *s = context;
-    s->crew = crew;
     atomic_fetch_add(&s->begun, 1);
+    if (crew != s->crew)
+        return hop_fail(diag, HOP_ERR_INVALID, "another crew");
     if (s->begin_fails)
         return hop_fail(diag, HOP_ERR_LIMIT, "no worker");
     *worker = s;
