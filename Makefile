@@ -10,7 +10,7 @@ TESTS = $(shell pkg-config --exists cmocka && echo ON || echo OFF)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HOPCAST = build/release/hopcast
 
-.PHONY: all demo test bench soak fuzz install clean setup
+.PHONY: all demo test bench soak fuzz install uninstall clean setup
 
 all:
 	cmake --preset release -DHOPCAST_BUILD_TESTS=$(TESTS) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -65,6 +65,10 @@ fuzz:
 
 install: all
 	DESTDIR='$(DESTDIR)' cmake --install build/release
+
+# What the last `make install` of this tree wrote.
+uninstall:
+	DESTDIR='$(DESTDIR)' cmake -DPREFIX='$(PREFIX)' -P cmake/uninstall.cmake build/release
 
 clean:
 	rm -rf build

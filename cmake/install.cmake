@@ -5,7 +5,8 @@ set(HOPCAST_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/hopcast)
 install(TARGETS hopcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${HOPCAST_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopcast)
 
-install(TARGETS hopcast_shmem hopcast_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hopcast_shmem EXPORT hopcast-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hopcast_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(PROGRAMS ${HOPCAST_SCRIPTS} DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/hopcast-shmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
@@ -19,7 +20,7 @@ endforeach()
 install(FILES src/group/mpi.h DESTINATION ${CMAKE_INSTALL_DATADIR}/hopcast/mpi/group)
 install(FILES src/amb/amb_mpi.h DESTINATION ${CMAKE_INSTALL_DATADIR}/hopcast/mpi/amb)
 
-# Two export sets: who links the shared library needs none of its dependencies, who links the static one needs all.
+# Two export sets: who links a shared library needs none of its dependencies, who links the static one needs all.
 install(TARGETS hopcast_shared EXPORT hopcast-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS hopcast_static EXPORT hopcast-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(kind shared static)
@@ -47,8 +48,18 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast-config.cmake ${CMAKE_CURRENT_B
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE HOPCAST_PC_UP)
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE HOPCAST_PC_DL)
 string(JOIN " " HOPCAST_PC_PRIVATE ${LIBXML2_LDFLAGS} ${JANSSON_LDFLAGS} ${HWLOC_LDFLAGS} ${ZLIB_LDFLAGS} ${HOPCAST_SCOTCH_LDFLAGS} ${HOPCAST_PC_DL} ${CMAKE_THREAD_LIBS_INIT} -lm)
+set(HOPCAST_PC_NAME hopcast)
+set(HOPCAST_PC_DESCRIPTION ${PROJECT_DESCRIPTION})
+set(HOPCAST_PC_LIBRARY hopcast)
+set(HOPCAST_PC_INCLUDE)
 configure_file(cmake/hopcast.pc.in hopcast.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(HOPCAST_PC_NAME hopcast-shmem)
+set(HOPCAST_PC_DESCRIPTION "OpenSHMEM over the memory that ranks share, and messages between machines")
+set(HOPCAST_PC_LIBRARY hopcast_shmem)
+set(HOPCAST_PC_INCLUDE /hopcast-shmem)
+set(HOPCAST_PC_PRIVATE) # there is no static one
+configure_file(cmake/hopcast.pc.in hopcast-shmem.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hopcast.pc ${CMAKE_CURRENT_BINARY_DIR}/hopcast-shmem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # The guides, and the schemas of what the command prints.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.schema.json")
@@ -75,10 +86,11 @@ if(SCDOC)
     cmake_path(GET page EXTENSION LAST_ONLY section)
     string(SUBSTRING ${section} 1 -1 section)
     set(output ${CMAKE_CURRENT_BINARY_DIR}/man/${page})
-    # The options of a command are those of its table.
+    # The options of a command are those of its table. The day of the build is left out, so that every day's has the same bytes.
     add_custom_command(OUTPUT ${output} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/man
                        COMMAND hopcast completion man < ${source} > ${output}.scd
-                       COMMAND ${SCDOC} < ${output}.scd > ${output} DEPENDS ${source} hopcast COMMENT "Manual page ${page}" VERBATIM)
+                       COMMAND ${SCDOC} < ${output}.scd > ${output}.dated
+                       COMMAND sed "/^\\.TH/s/\"[0-9-]*\" \"hopcast\"/\"\" \"hopcast ${PROJECT_VERSION}\"/" ${output}.dated > ${output} DEPENDS ${source} hopcast COMMENT "Manual page ${page}" VERBATIM)
     list(APPEND HOPCAST_MAN_PAGES ${output})
     install(FILES ${output} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   endforeach()

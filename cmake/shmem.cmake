@@ -6,8 +6,11 @@ target_compile_definitions(hopcast_shmem_objects PRIVATE _GNU_SOURCE)
 set_target_properties(hopcast_shmem_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 
 add_library(hopcast_shmem SHARED $<TARGET_OBJECTS:hopcast_shmem_objects> $<TARGET_OBJECTS:hopcast_objects>)
-set_target_properties(hopcast_shmem PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+add_library(hopcast::shmem ALIAS hopcast_shmem)
+set_target_properties(hopcast_shmem PROPERTIES EXPORT_NAME shmem VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                       LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/shmem/exports.map)
+target_include_directories(hopcast_shmem INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/hopcast-shmem>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hopcast-shmem>)
 target_link_options(hopcast_shmem PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/shmem/exports.map)
 target_link_libraries(hopcast_shmem PRIVATE ${HOPCAST_LINKED} ${CMAKE_THREAD_LIBS_INIT})
 

@@ -31,6 +31,10 @@ check() {
     fi
 }
 
+# The list of what was installed is the user's, for `make uninstall`: it is as it was afterwards.
+manifest=$build/install_manifest.txt
+cp "$manifest" "$work/manifest" 2>/dev/null
+trap 'rm -f "$manifest"; [ ! -f "$work/manifest" ] || cp "$work/manifest" "$manifest"; rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$prefix" >"$work/log" 2>&1 || {
     cat "$work/log"
     exit 1
@@ -80,6 +84,22 @@ check "what it made runs alone" "$work/plus"
 if ldd "$work/calls" | grep libhopcast_shmem | grep -qF "$prefix"; then ok "it uses the library of its folder"; else
     bad "it uses the library of its folder"
 fi
+for way in pkg-config cmake; do
+    mkdir "$work/by-$way"
+    cat >"$work/by-$way/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.20)
+project(plus CXX)
+find_package(hopcast REQUIRED COMPONENTS shmem)
+add_executable(plus ../plus.cc)
+target_compile_options(plus PRIVATE -include mpp/shmem.h)
+target_link_libraries(plus PRIVATE hopcast::shmem)
+CMAKE
+    by_pkg_config="${CXX:-c++} -include mpp/shmem.h plus.cc -o by-pkg-config/plus \$(pkg-config --cflags --libs hopcast-shmem) -Wl,-rpath,$library"
+    by_cmake="cmake -S by-cmake -B by-cmake -DCMAKE_PREFIX_PATH='$prefix' && cmake --build by-cmake"
+    [ $way = cmake ] && build_it=$by_cmake || build_it=$by_pkg_config
+    check "an OpenSHMEM program builds by $way" env -C "$work" bash -c "$build_it"
+    check "it runs" "$prefix/bin/hopcast-shmemrun" -n 2 --heap 64M "$work/by-$way/plus"
+done
 cp -r "$source/examples/shmem" "$work/search"
 check "the search for images builds" env -C "$work/search" PATH="$prefix/bin:$PATH" make
 check "it finds what a serial program finds" env HOPCAST_SHMEM_PROFILES="$work" LD_LIBRARY_PATH="$library" \
@@ -124,6 +144,29 @@ check "every exported symbol stands in a public header" bash -c "! comm -23 '$wo
 grep -hE '^HOP_API' -A 3 "$source"/include/hopcast/*.h | tr '\n' ' ' | sed 's/HOP_API/\n/g' |
     grep -oE '^[^(;]*\bhop_[A-Za-z0-9_]+\(' | grep -oE 'hop_[A-Za-z0-9_]+\($' | tr -d '(' | sort -u >"$work/declared"
 check "every declared function is exported" bash -c "! comm -23 '$work/declared' '$work/exports.txt' | grep ."
+
+# ---- what optimised builds have against errors of memory (cmake/hardening.cmake) ----
+
+# has FILE PATTERN PROGRAM...: a line of what the program says of the file matches
+has() { "${@:3}" "$1" 2>/dev/null | grep -E -q -- "$2"; }
+if grep -q '^HOPCAST_HARDEN:BOOL=ON' "$build/CMakeCache.txt" && grep -Eq '^CMAKE_BUILD_TYPE:[A-Z]*=(Release|RelWithDebInfo|MinSizeRel)$' "$build/CMakeCache.txt"; then
+    find "$prefix/bin" "$library" -type f | while read -r file; do
+        has "$file" ' (EXEC|DYN) ' readelf -h || continue
+        has "$file" 'GNU_RELRO' readelf -lW && has "$file" 'BIND_NOW' readelf -d || echo "$file: tables of addresses stay writable"
+        has "$file" 'GNU_STACK .* RW ' readelf -lW || echo "$file: the stack is executable"
+        has "$file" ' DYN ' readelf -h || echo "$file: always at the same address"
+        has "$file" '__stack_chk_fail' nm -D || echo "$file: the stack is not protected"
+        has "$file" '__[a-z]+_chk(@|$)' nm -D || echo "$file: calls of the C library are not checked"
+        ! has "$file" "RUNPATH.*($build|$source)" readelf -d || echo "$file: looks into the folder that it was built in"
+        echo "$file" >>"$work/elves"
+    done >"$work/missing"
+    check "what is installed is hardened" bash -c "! grep . '$work/missing' && grep -q libhopcast_mpi '$work/elves'"
+    if echo 'int f(void) { return 1; }' | "${CC:-cc}" -fcf-protection -xc -c - -o "$work/f.o" 2>/dev/null &&
+        has "$work/f.o" 'IBT, SHSTK' readelf -n; then
+        objects=$(ar t "$library/libhopcast.a" | wc -l)
+        check "every object has landing places for jumps" test "$(readelf -n "$library/libhopcast.a" | grep -c 'IBT, SHSTK')" = "$objects"
+    fi
+fi
 
 # ---- documents and manual pages ----
 
@@ -181,6 +224,18 @@ else
         fi
     done
 fi
+
+check "manual pages do not tell the day of the build" bash -c "! grep -rE '^\.TH .*\"[0-9]{4}-[0-9]{2}-[0-9]{2}\"' '$prefix/share/man'"
+
+# ---- taken away again ----
+
+touch "$prefix/share/doc/hopcast/mine"
+check "another prefix than that of the installation is refused" bash -c "
+    ! cmake -DPREFIX='$work/other' -P '$source/cmake/uninstall.cmake' '$build' && test -x '$prefix/bin/hopcast'"
+check "what was installed is taken away" cmake -DPREFIX="$prefix" -P "$source/cmake/uninstall.cmake" "$build"
+check "nothing is left but what is not ours" test "$(find "$prefix" ! -type d)" = "$prefix/share/doc/hopcast/mine"
+check "folders of ours that are empty are gone" test "$(find "$prefix" -type d -name '*hopcast*')" = "$prefix/share/doc/hopcast"
+check "a second time says that there is nothing" bash -c "cmake -P '$source/cmake/uninstall.cmake' '$build' 2>&1 | grep 'install_manifest.txt is missing'"
 
 [ "$failures" -eq 0 ] || echo "$failures failed"
 [ "$failures" -eq 0 ]
