@@ -8,10 +8,11 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../command"))
-from under_mpi import build, check, fake_cuda, hopcast, launcher, mpi, run_parts, start, work  # noqa: E402
+from under_mpi import PATIENCE_S, build, check, fake_cuda, hopcast, launcher, mpi, run_parts, start, work  # noqa: E402
 
 program, library, soak = os.path.abspath(sys.argv[3]), os.path.join(build, "libhopcast_mpi.so"), bool(os.environ.get("HOPCAST_SOAK"))
 os.environ.update(HOPCAST_MPI_TRAFFIC="none", HOPCAST_VERBOSE="1")
@@ -117,6 +118,39 @@ def tables():
               f"table {name}: {done.stderr[:1000]}")
 
 
+def rows_of(table):
+    with open(table) if os.path.exists(table) else open(os.devnull) as file:
+        lines = file.read().splitlines()
+    return lines, [line.split("#")[0].split() for line in lines if not line.startswith("#")]
+
+
+def tuned_in_time():
+    """When the time is over there is a table of what was found by then, which is used; so there is when the job is killed."""
+    table = os.path.join(work, "limited")
+    done = run("order", HOPCAST_MPI_COLLECTIVES=f"tune:{table},1s")
+    lines, rows = rows_of(table)
+    check(done.returncode == 0 and "is written, and used from here on" in done.stderr and "library does all" not in done.stderr,
+          f"tuned in a second: {done.stderr[:1000]}")
+    check([line.split(":")[0] for line in lines[:3]] == ["# machine", "# mpi", "# hopcast"] and
+          len({row[0] for row in rows if row[1:3] == ["2", "0B"]}) == 9, f"rows of a table made in a second: {lines}")
+    check(any("the time was over in pass" in line for line in lines), f"a table made in a second says so: {lines}")
+    if not soak:
+        return
+    table = os.path.join(work, "killed")
+    job = subprocess.Popen([launcher, "-n", "2", program, "order"], stderr=subprocess.PIPE, text=True, cwd=work,
+                           env={**os.environ, "LD_PRELOAD": library, "HOPCAST_MPI_COLLECTIVES": "tune:" + table})
+    begin = time.time()
+    while not os.path.exists(table) and job.poll() is None and time.time() < begin + PATIENCE_S:
+        time.sleep(0.05)
+    job.terminate()
+    said = job.communicate()[1]
+    check("is written" not in said and len(rows_of(table)[1]) >= 9, f"a job that is killed while it tunes: {said[:1000]}")
+    done = run("order", HOPCAST_MPI_COLLECTIVES=table)
+    check(done.returncode == 0 and "library does all" not in done.stderr, f"its table is used: {done.stderr[:1000]}")
+    done = run("order", HOPCAST_MPI_COLLECTIVES=f"tune:{table},1x")
+    check(done.returncode == 0 and "'1x' is no time to tune in" in done.stderr, f"no time: {done.stderr[:1000]}")
+
+
 def tuned():
     """A table is made and used at once, on one machine and over two; and one of two minds, by its head, sends neighbours in size
     different ways."""
@@ -124,10 +158,8 @@ def tuned():
         return
     table = os.path.join(work, "tuned")
     done = run("order", ranks=3, HOPCAST_MPI_COLLECTIVES="tune:" + table, HOPCAST_NODE_SIZE="2")
-    with open(table) as file:
-        lines = file.read().splitlines()
+    lines, rows = rows_of(table)
     check(done.returncode == 0 and "is written, and used from here on" in done.stderr, f"tuned: {done.stderr[:1000]}")
-    rows = [line.split("#")[0].split() for line in lines if not line.startswith("#")]
     check(len(lines) > 12 and {row[0] for row in rows} >= {"allreduce", "broadcast", "barrier", "neighbours"} and
           all(row[3] == "library" or (row[3] == "hierarchical") == (row[1] == "3") for row in rows), f"rows of a tuned table: {lines}")
     with open(table, "w") as file:
@@ -157,4 +189,4 @@ def set_up_on_one_side():
     check(done.returncode == 0 and "hopcast did 0 collectives" in done.stderr, f"a rank apart: {done.stderr[:1000]}")
 
 
-run_parts(same_results, several_machines, threads, device, order, a_rank_is_killed, tables, tuned, set_up_on_one_side, asked=sys.argv[4:])
+run_parts(same_results, several_machines, threads, device, order, a_rank_is_killed, tables, tuned_in_time, tuned, set_up_on_one_side, asked=sys.argv[4:])

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/replace.h"
+
+#define TUNE_S 300.0 /* for tuning, where nothing else is said */
 
 static struct {
     const struct hop_mpi_job *job;
@@ -219,46 +222,58 @@ static void forget(uintptr_t comm)
 }
 
 /* Measures, and writes the table that is then used; false, on all ranks: that failed. */
-static bool measure(const char *path)
+static bool measure(const char *path, double limit_s)
 {
-    const struct hop_tune_job tune = {here.job, here.rules.machine, do_instead, go_by, forget};
+    const struct hop_tune_job tune = {
+        here.job, here.rules.machine, do_instead, go_by, forget, path, hop_now_s() + limit_s};
     struct hop_diag diag = {0};
-    struct hop_table table = {.kind = &hop_mpi_table_kind};
     bool fine = here.job->rank != 0 || hop_can_replace(path);
     if (here.job->mpi->all_agree(fine)) {
-        fine = hop_tune_collectives(&tune, &table, &diag) == HOP_OK;
+        fine = hop_tune_collectives(&tune, &diag) == HOP_OK;
         go_by(NULL);
-        char *text = fine && here.job->rank == 0 ? hop_table_to_text(&table) : NULL;
-        fine = fine && (here.job->rank != 0 || (text && hop_replace_file(path, text)));
-        free(text);
     }
-    hop_table_finish(&table);
     bool all = here.job->mpi->all_agree(fine);
     say(all ? "%s is written, and used from here on" : "the table '%s' could not be written: %s", path,
         diag.what[0] ? diag.what : strerror(errno));
     return all;
 }
 
-static void begin_collectives(const struct hop_mpi_job *job, const char *how)
+/* FILE, or FILE,TIME, of which the file's name is left in `how`; false: that is no time. */
+static bool take_limit(char *how, double *limit_s)
 {
-    bool tunes = strncmp(how, "tune:", 5) == 0, orderly = job->asked[ASKED_REPRODUCIBLE][0] == '1';
+    struct hop_diag diag;
+    char *comma = strrchr(how, ',');
+    *limit_s = TUNE_S;
+    if (!comma || !strchr("0123456789.", comma[1]))
+        return true;
+    *comma = '\0';
+    if (hop_parse_seconds(comma + 1, strlen(comma + 1), limit_s, &diag) == HOP_OK && *limit_s > 0)
+        return true;
+    say("'%s' is no time to tune in; expected: tune:FILE,TIME, such as tune:mpi.table,60s", comma + 1);
+    return false;
+}
+
+static void begin_collectives(const struct hop_mpi_job *job, const char *asked)
+{
+    bool tunes = strncmp(asked, "tune:", 5) == 0, orderly = job->asked[ASKED_REPRODUCIBLE][0] == '1';
     struct hop_comm_rules *rules = &here.rules;
+    double limit_s = 0;
     if (!job->mpi->collectives) {
         say("collectives of %s are left to it: this build has nothing for it", job->library);
         return;
     }
     *rules = (struct hop_comm_rules){.job = job, .machine = find_machines(job)};
-    if (!job->mpi->all_agree(rules->machine && job->mpi->collectives->packs_bytes(job->mpi->apart())))
-        return;
-    job->mpi->dropped(dropped);
-    here.table.kind = &hop_mpi_table_kind;
-    how += tunes ? strlen("tune:") : 0;
-    bool table = how[0] && strcmp(how, "all") != 0;
-    if (tunes && !measure(how))
-        return;
-    here.on = !table || take_table(how) || orderly;
-    rules->orderly = orderly;
-    rules->table = table || !how[0] ? &here.table : NULL;
+    char *how = strdup(asked + (tunes ? strlen("tune:") : 0));
+    if (job->mpi->all_agree(how && rules->machine && job->mpi->collectives->packs_bytes(job->mpi->apart()))) {
+        job->mpi->dropped(dropped);
+        here.table.kind = &hop_mpi_table_kind;
+        bool table = how[0] && strcmp(how, "all") != 0;
+        if (!tunes || (take_limit(how, &limit_s) && measure(how, limit_s)))
+            here.on = !table || take_table(how) || orderly;
+        rules->orderly = orderly;
+        rules->table = table || !how[0] ? &here.table : NULL;
+    }
+    free(how);
 }
 
 void hop_collectives_begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])

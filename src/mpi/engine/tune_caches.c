@@ -59,7 +59,7 @@ double hop_caches_await(const struct hop_trial *t, struct hop_caches *caches, co
 {
     double now_s = probe(t, caches);
     while ((caches->expected || come_and_go(caches)) && !is_new(caches, earlier_s, count, now_s) &&
-           caches->waited_s < WAIT_S) {
+           caches->waited_s < WAIT_S && !hop_trial_over(t)) {
         if (caches->waited_s == 0 && t->rank == 0)
             (void)fprintf(stderr,
                           "libhopcast_mpi.so: processors of a virtual machine may share a cache at times: waiting, "
@@ -73,8 +73,7 @@ double hop_caches_await(const struct hop_trial *t, struct hop_caches *caches, co
     return now_s;
 }
 
-void hop_caches_say(const struct hop_trial *t, const struct hop_caches *caches, struct hop_table *table,
-                    struct hop_failure *failure)
+void hop_caches_say(int ranks, const struct hop_caches *caches, struct hop_table *table, struct hop_failure *failure)
 {
     char line[HOP_MPI_TABLE_LINE], times[64] = "the same time throughout";
     const char *so = "; on a virtual machine that may change";
@@ -82,7 +81,7 @@ void hop_caches_say(const struct hop_trial *t, const struct hop_caches *caches, 
         (void)snprintf(times, sizeof times, "%.1f times as long at times", caches->most_s / caches->least_s);
         so = caches->missed ? ": not all rows were measured at both" : ": all rows were measured at both";
     }
-    (void)snprintf(line, sizeof line, "among %d ranks, what one writes where another has read took %s%s", t->ranks,
+    (void)snprintf(line, sizeof line, "among %d ranks, what one writes where another has read took %s%s", ranks,
                    times, so);
     if (failure->status == HOP_OK && (caches->expected || come_and_go(caches)))
         failure->status = hop_table_note(table, line, failure->diag);

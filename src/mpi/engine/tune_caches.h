@@ -24,7 +24,6 @@ struct hop_caches hop_caches_begin(const struct hop_trial *t);
 double hop_caches_await(const struct hop_trial *t, struct hop_caches *caches, const double *earlier_s, int count,
                         int looks);
 /* A line of the table's head on what its rows hold, where there is something to say. */
-void hop_caches_say(const struct hop_trial *t, const struct hop_caches *caches, struct hop_table *table,
-                    struct hop_failure *failure);
+void hop_caches_say(int ranks, const struct hop_caches *caches, struct hop_table *table, struct hop_failure *failure);
 
 #endif

@@ -43,6 +43,11 @@ static int do_library(const struct hop_trial *t)
     return mpi->perform((enum hop_collective_kind)t->kind, t->in, t->out, t->bytes, 0, t->comm, mpi->single, mpi->sum);
 }
 
+bool hop_trial_over(const struct hop_trial *t)
+{
+    return !t->tune->job->mpi->comm_all_agree(t->comm, hop_now_s() < t->until_s);
+}
+
 uint64_t hop_trial_longest(const struct hop_trial *t)
 {
     bool of_all = t->kind == HOP_COLLECTIVE_ALLGATHER || t->kind == HOP_COLLECTIVE_GATHER;

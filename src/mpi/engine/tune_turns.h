@@ -18,6 +18,8 @@ struct hop_tune_job {
     hop_do_ours *ours;
     void (*go_by)(const char *algorithm); /* from the next of those calls on */
     void (*forget)(uintptr_t comm); /* before a communicator of those calls goes */
+    const char *path;               /* of the table */
+    double until_s;                 /* by hop_now_s, no measurement begins later; INFINITY: no limit */
 };
 
 /* One collective, among so many ranks, of one size. */
@@ -30,6 +32,7 @@ struct hop_trial {
     bool again;       /* the same data every time, from one place to one place */
     uint64_t bytes; /* as struct hop_collective_options has them */
     char *in, *out; /* twice hop_trial_longest bytes each */
+    double until_s; /* as of the job */
 };
 
 /* How a call is done, and the barrier behind it: by an algorithm of ours; NULL: the library's. */
@@ -44,6 +47,8 @@ struct hop_ratios {
     double of[HOP_TURN_PAIRS];
 };
 
+/* Whether the time is over for one of the ranks: the same on all of them. */
+bool hop_trial_over(const struct hop_trial *t);
 /* Of a buffer's bytes. */
 uint64_t hop_trial_longest(const struct hop_trial *t);
 /* Seconds a call, the mean of all ranks, the same on all of them; negative: it failed on one. */
