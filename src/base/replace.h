@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files that are there whole or not at all: written beside the one that they replace, under a name that nobody can know
- * before and no link can stand under, flushed to the disk and renamed. A link stays, the file behind it is replaced; a
- * device or a pipe is written to, never replaced.
+ * Files that are there whole or not at all. What is written has no name until it is whole and on the disk, so that
+ * nothing is left however the process ends; then it takes its place. Where another file had that, it is renamed over it
+ * from a name beside, which nobody can know before; only SIGKILL in that moment leaves this name. A link stays, and the file
+ * behind it is replaced or made; a device or a pipe is written to, never replaced.
  */
 #ifndef HOP_BASE_REPLACE_H
 #define HOP_BASE_REPLACE_H
@@ -11,9 +12,10 @@
 #include <sys/types.h>
 
 struct hop_replacing {
-    int file;               /* to write to */
-    char *path, *temporary; /* temporary NULL: it is written to itself */
-    mode_t mode;            /* of the file that was there; 0: none was */
+    int file;       /* to write to */
+    char *path;     /* where it takes its place; NULL: it is written to itself */
+    mode_t mode;    /* of the file that was there; 0: none was */
+    bool in_memory; /* the file system has no files without a name */
 };
 
 /* False: it cannot be written, errno says why, and there is nothing to end. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that are there whole or not at all. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,22 +119,29 @@ static void a_link_stays_and_none_is_followed_by_the_temporary_file(void **state
 static int write_too_much(void)
 {
     const struct rlimit limit = {10, 10};
-    (void)signal(SIGXFSZ, SIG_IGN);
+    sigset_t waiting;
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 2;
-    return hop_replace_file(in_folder("file"), "more than these ten bytes");
+    if (hop_replace_file(in_folder("file"), "more than these ten bytes") || errno != EFBIG)
+        return 1;
+    return sigpending(&waiting) == 0 && sigismember(&waiting, SIGXFSZ) == 0 ? 0 : 3;
+}
+
+static void in_child(int (*body)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(body());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void what_cannot_be_written_whole_leaves_what_was_there(void **state)
 {
     (void)state;
-    int status;
     put("file", "old");
-    pid_t writer = fork();
-    if (writer == 0)
-        _exit(write_too_much());
-    assert_int_equal(waitpid(writer, &status, 0), writer);
-    assert_int_equal(status, 0); /* it was told */
+    in_child(write_too_much); /* which is told, and lives */
     assert_holds("file", "old");
     struct hop_replacing r;
     assert_true(hop_replacing_begin(&r, in_folder("file")));
@@ -138,6 +150,76 @@ static void what_cannot_be_written_whole_leaves_what_was_there(void **state)
     assert_false(hop_replacing_end(&r, false));
     assert_holds("file", "old");
     assert_int_equal(clear_folder(), 1);
+}
+
+static void a_link_that_dangles_gets_its_target_and_a_circle_is_refused(void **state)
+{
+    struct stat info;
+    (void)state;
+    assert_int_equal(symlink("second", in_folder("first")), 0);
+    assert_int_equal(symlink(in_folder("target"), in_folder("second")), 0);
+    assert_true(hop_can_replace(in_folder("first")));
+    assert_true(hop_replace_file(in_folder("first"), "text"));
+    assert_int_equal(lstat(in_folder("first"), &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(lstat(in_folder("target"), &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+    assert_holds("target", "text");
+    assert_int_equal(symlink("circle", in_folder("circle")), 0);
+    assert_int_equal(symlink("nowhere/file", in_folder("lost")), 0);
+    assert_int_equal(symlink("folder/", in_folder("slash")), 0);
+    const struct {
+        const char *name;
+        int why;
+    } refused[] = {{"circle", ELOOP}, {"lost", ENOENT}, {"slash", EISDIR}, {"folder/", EISDIR}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_false(hop_replace_file(in_folder(refused[i].name), "text"));
+        assert_int_equal(errno, refused[i].why);
+    }
+    assert_int_equal(clear_folder(), 6);
+}
+
+/* What is being written has no name, so that nothing is left of a process that is killed meanwhile. */
+static int replace_unseen(void)
+{
+    struct hop_replacing r;
+    put("old", "old");
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "new" : "old";
+        if (!hop_replacing_begin(&r, in_folder(name)) || !hop_replacing_write(&r, "text", 4) || clear_folder() != 1)
+            return 1;
+        put("old", "old");
+        if (!hop_replacing_end(&r, true))
+            return 2;
+        assert_holds(name, "text");
+    }
+    return clear_folder() == 2 ? 0 : 3;
+}
+
+/* As on a file system that has no files without a name. */
+static int replace_unseen_elsewhere(void)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {sizeof program / sizeof *program, program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0 ||
+        open(folder, O_TMPFILE | O_WRONLY, 0600) >= 0 || errno != EOPNOTSUPP)
+        return 4;
+    int result = replace_unseen();
+    return result ? result : write_too_much();
+}
+
+static void what_is_not_whole_has_no_name(void **state)
+{
+    (void)state;
+    in_child(replace_unseen);
+    in_child(replace_unseen_elsewhere);
 }
 
 static void what_cannot_be_replaced_is_told_before(void **state)
@@ -159,6 +241,8 @@ TEST_GROUP(replace)
         TEST(a_new_file_is_as_any_and_an_old_one_keeps_its_mode),
         TEST(a_link_stays_and_none_is_followed_by_the_temporary_file),
         TEST(what_cannot_be_written_whole_leaves_what_was_there),
+        TEST(a_link_that_dangles_gets_its_target_and_a_circle_is_refused),
+        TEST(what_is_not_whole_has_no_name),
         TEST(what_cannot_be_replaced_is_told_before),
     };
     return RUN_TESTS(tests, NULL, NULL);
