@@ -29,6 +29,7 @@ static int run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     tool_watch_memory();
+    tool_watch_streams();
     if (argc < 2) {
         usage(stderr);
         return TOOL_BAD;

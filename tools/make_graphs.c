@@ -55,13 +55,11 @@ static bool file_graph(const struct hop_schedule *graph, void *context)
         tool_bad_usage(&tool_make, "there are more than %d graphs, too many for files; --list prints any number",
                        FILES_MAX);
     (void)snprintf(path, sizeof path, "%s/graph-%05" PRIu64 ".%s", r->output_dir, g->number, json ? "json" : "hop");
-    if (json) {
-        tool_write_text(path, hop_schedule_to_json(graph));
-        return true;
-    }
     make_show_command(r, command, sizeof command);
-    if (!tool_write_remarked(path, graph, command, NULL))
-        tool_end(TOOL_BAD);
+    if (json)
+        tool_write_text(path, hop_schedule_to_json(graph));
+    else
+        tool_write_remarked(path, graph, command, NULL);
     return true;
 }
 

@@ -181,7 +181,7 @@ bool order_write(const struct order_request *request, const struct order_input *
 {
     char remark[600];
     (void)snprintf(remark, sizeof remark, "hopcast order %.400s%s%s", input->title, about[0] ? ": " : "", about);
-    return tool_write_remarked(request->output, schedule, remark, NULL);
+    return tool_keep_remarked(request->output, schedule, remark);
 }
 
 static struct show begin(const struct order_request *request, const struct order_input *input)

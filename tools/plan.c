@@ -222,8 +222,8 @@ static void show(struct plan_request *r, const struct map_input *input, const st
         r->map.remark = tool_text("of least regret, at most %.3g %% over %u cases", 100 * robust->order.robust_regret,
                                   robust->order.case_count);
     if (result->best && r->output)
-        (void)tool_write_remarked(r->output, robust ? robust->order.best : result->best,
-                                  tool_text("hopcast plan %s --on %s", r->map.source, r->map.machine), r->map.remark);
+        tool_write_remarked(r->output, robust ? robust->order.best : result->best,
+                            tool_text("hopcast plan %s --on %s", r->map.source, r->map.machine), r->map.remark);
     if (result->best && r->svg)
         plan_draw(r, input, result);
     map_write_files(&r->map, input, robust ? robust->mapping : result->mapping);

@@ -108,7 +108,7 @@ static enum hop_status save_buffer(struct hop_program *plan, const char *path, u
     for (uint64_t done = 0, part; done < bytes && whole && status == HOP_OK; done += part) {
         part = bytes - done < PIECE ? bytes - done : PIECE;
         status = hop_program_read(plan, index, at + done, piece, part, diag);
-        whole = status == HOP_OK && write(file.file, piece, part) == (ssize_t)part;
+        whole = status == HOP_OK && hop_replacing_write(&file, piece, part);
     }
     free(piece);
     if (begun)

@@ -50,7 +50,7 @@ void sweep_show_open(struct sweep_show *show, const char *path)
         show->file = show->replacing.file;
         return;
     }
-    fprintf(stderr, "hopcast: cannot write '%s': %s\n", path, strerror(errno));
+    tool_cannot_write(path);
     tool_end(TOOL_BAD);
 }
 
@@ -60,8 +60,7 @@ static void write_all(struct sweep_show *show)
     while (done < show->out.length && !show->failed) {
         ssize_t wrote = write(show->file, show->out.text + done, show->out.length - done);
         if (wrote < 0 && errno != EINTR) {
-            fprintf(stderr, "hopcast: cannot write to %s: %s\n", show->path ? show->path : "standard output",
-                    strerror(errno));
+            tool_cannot_write(show->path);
             show->failed = true;
         }
         done += wrote > 0 ? (size_t)wrote : 0;
@@ -236,7 +235,7 @@ bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *s
         flush(show, true);
     bool whole = show->begun && !show->failed;
     if (show->path && !show->json && !hop_replacing_end(&show->replacing, whole) && whole) {
-        fprintf(stderr, "hopcast: cannot write '%s': %s\n", show->path, strerror(errno));
+        tool_cannot_write(show->path);
         show->failed = true;
     }
     hop_buffer_finish(&show->out);

@@ -129,14 +129,21 @@ const char *tool_choose_algorithm(struct hop_collective_options *options, uint32
 
 /* ---- output ---- */
 
-/* Writes a text to a file (whole or not at all) or, for NULL and "-", to standard output. */
+/* Before anything is opened: streams that are closed, a reader that leaves and the limit of a file's size are errors. */
+void tool_watch_streams(void);
+/* Writes a text to a file, which takes its place when the command ends without TOOL_BAD, or, for NULL and "-", to standard
+ * output. */
 void tool_write(const char *path, const char *text);
 /* The same for a text that is made here and given away; NULL: out of memory. */
 void tool_write_text(const char *path, char *text);
 /* A schedule's text, which is never whole in memory. */
 void tool_write_schedule(const char *path, const struct hop_schedule *schedule);
-/* Writes a copy of the schedule with a remark or two (NULL: one) more at its head; false: it said why not. */
-bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second);
+/* Writes a copy of the schedule with a remark or two (NULL: one) more at its head. */
+void tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second);
+/* The same at once, whatever becomes of the command; false: it said why not. */
+bool tool_keep_remarked(const char *path, const struct hop_schedule *schedule, const char *remark);
+/* Says so, by errno; NULL: to standard output. */
+void tool_cannot_write(const char *path);
 /* Whether tool_write could write there, told before long work. NULL and "-": yes. */
 void tool_check_output(const char *path);
 void tool_make_directory(const char *path); /* unless it is there */

@@ -1,43 +1,121 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing files, whole or not at all, and whether one can be written, told before what is to be in it has been worked
- * out. */
+/*
+ * Writing files, and whether one can be written, told before what is to be in it has been worked out. Files are written
+ * as the command goes, and take their places together when it ends well: a command that fails leaves none.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/replace.h"
 #include "tool.h"
 
-static bool cannot_write(const char *path)
+enum { TOGETHER = 64 }; /* files that are open at once */
+
+/* ---- the streams ---- */
+
+static volatile sig_atomic_t broken_pipe;
+static bool reader_left; /* of standard output */
+
+static void on_broken_pipe(int number)
 {
-    fprintf(stderr, "hopcast: cannot write %s%s%s: %s\n", path ? "'" : "to ", path ? path : "standard output",
-            path ? "'" : "", strerror(errno));
-    return false;
+    (void)number;
+    broken_pipe = 1;
 }
+
+static void on_size_limit(int number)
+{
+    (void)number; /* the call that exceeded it fails */
+}
+
+/* A handler, since a program that the command starts has the signal's own action again. */
+static void catch_unless_ignored(int number, void (*handler)(int))
+{
+    struct sigaction was;
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    if (sigaction(number, NULL, &was) == 0 && was.sa_handler == SIG_DFL)
+        (void)sigaction(number, &action, NULL);
+}
+
+void tool_watch_streams(void)
+{
+    /* A stream that was closed is none that a file which is opened could become; using it fails all the same. */
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) < 0)
+            (void)open("/dev/null", (file == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    }
+    catch_unless_ignored(SIGPIPE, on_broken_pipe);
+    catch_unless_ignored(SIGXFSZ, on_size_limit);
+}
+
+void tool_cannot_write(const char *path)
+{
+    reader_left = reader_left || (!path && broken_pipe);
+    if (path || !reader_left)
+        fprintf(stderr, "hopcast: cannot write %s%s%s: %s\n", path ? "'" : "to ", path ? path : "standard output",
+                path ? "'" : "", strerror(errno));
+}
+
+static _Noreturn void end_unwritten(const char *path)
+{
+    tool_cannot_write(path);
+    tool_end(reader_left ? TOOL_OK : TOOL_BAD);
+}
+
+/* ---- files ---- */
+
+static struct output {
+    struct hop_replacing replacing;
+    const char *path;
+} * outputs;
+static size_t output_count;
 
 static bool is_standard(const char *path)
 {
     return !path || strcmp(path, "-") == 0;
 }
 
-static bool try_write(const char *path, const char *text)
+/* They take their places, or (whole: false) are dropped. False: it said why not. */
+static bool end_outputs(bool whole)
 {
-    if (is_standard(path))
-        return (fputs(text, stdout) >= 0 && fflush(stdout) == 0) || cannot_write(NULL);
-    return hop_replace_file(path, text) || cannot_write(path);
+    bool fine = true;
+    for (size_t i = 0; i < output_count; i++) {
+        if (!hop_replacing_end(&outputs[i].replacing, whole) && whole) {
+            tool_cannot_write(outputs[i].path);
+            fine = false;
+        }
+    }
+    output_count = 0;
+    return fine;
+}
+
+static struct hop_replacing *begin_output(const char *path)
+{
+    if (output_count == TOGETHER && !end_outputs(true))
+        tool_end(TOOL_BAD);
+    TOOL_GROW(outputs, output_count + 1);
+    struct output *output = &outputs[output_count];
+    output->path = tool_text("%s", path);
+    if (!hop_replacing_begin(&output->replacing, path))
+        end_unwritten(path);
+    output_count++;
+    return &output->replacing;
 }
 
 void tool_write(const char *path, const char *text)
 {
-    if (!try_write(path, text))
-        tool_end(TOOL_BAD);
+    if (is_standard(path) ? fputs(text, stdout) < 0 || fflush(stdout) != 0
+                          : !hop_replacing_write(begin_output(path), text, strlen(text)))
+        end_unwritten(is_standard(path) ? NULL : path);
 }
 
 void tool_write_text(const char *path, char *text)
 {
     tool_write(path, tool_have(text));
-    free(text);
 }
 
 static bool write_file(void *context, const char *text, size_t size)
@@ -50,24 +128,15 @@ static bool write_standard(void *context, const char *text, size_t size)
     return (void)context, fwrite(text, 1, size, stdout) == size;
 }
 
-static bool try_write_schedule(const char *path, const struct hop_schedule *schedule)
-{
-    struct hop_replacing file;
-    bool standard = is_standard(path);
-    errno = ENOMEM; /* unless writing fails */
-    bool fine = standard ? hop_schedule_write_text(schedule, write_standard, NULL) && fflush(stdout) == 0
-                         : hop_replacing_begin(&file, path) &&
-                               hop_replacing_end(&file, hop_schedule_write_text(schedule, write_file, &file));
-    return fine || cannot_write(standard ? NULL : path);
-}
-
 void tool_write_schedule(const char *path, const struct hop_schedule *schedule)
 {
-    if (!try_write_schedule(path, schedule))
-        tool_end(TOOL_BAD);
+    struct hop_replacing *file = is_standard(path) ? NULL : begin_output(path);
+    errno = ENOMEM; /* unless writing fails */
+    if (!hop_schedule_write_text(schedule, file ? write_file : write_standard, file) || (!file && fflush(stdout) != 0))
+        end_unwritten(file ? path : NULL);
 }
 
-bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second)
+static struct hop_schedule *remarked(const struct hop_schedule *schedule, const char *remark, const char *second)
 {
     struct hop_schedule *copy;
     char *text = tool_have(hop_schedule_to_text(schedule));
@@ -76,15 +145,35 @@ bool tool_write_remarked(const char *path, const struct hop_schedule *schedule, 
     hop_schedule_add_comment(copy, "%s", remark);
     if (second)
         hop_schedule_add_comment(copy, "%s", second);
-    bool written = try_write_schedule(path, copy);
+    return copy;
+}
+
+void tool_write_remarked(const char *path, const struct hop_schedule *schedule, const char *remark, const char *second)
+{
+    struct hop_schedule *copy = remarked(schedule, remark, second);
+    tool_write_schedule(path, copy);
     hop_schedule_destroy(copy);
-    return written;
+}
+
+bool tool_keep_remarked(const char *path, const struct hop_schedule *schedule, const char *remark)
+{
+    struct hop_replacing file;
+    struct hop_schedule *copy = remarked(schedule, remark, NULL);
+    bool standard = is_standard(path);
+    errno = ENOMEM; /* unless writing fails */
+    bool fine = standard ? hop_schedule_write_text(copy, write_standard, NULL) && fflush(stdout) == 0
+                         : hop_replacing_begin(&file, path) &&
+                               hop_replacing_end(&file, hop_schedule_write_text(copy, write_file, &file));
+    if (!fine)
+        tool_cannot_write(standard ? NULL : path);
+    hop_schedule_destroy(copy);
+    return fine;
 }
 
 void tool_check_output(const char *path)
 {
-    if (path && strcmp(path, "-") != 0 && !hop_can_replace(path) && !cannot_write(path))
-        tool_end(TOOL_BAD);
+    if (!is_standard(path) && !hop_can_replace(path))
+        end_unwritten(path);
 }
 
 void tool_make_directory(const char *path)
@@ -98,7 +187,15 @@ void tool_make_directory(const char *path)
 int tool_finish(int status)
 {
     status = tool_memory_verdict(status);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK && !cannot_write(NULL))
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status != TOOL_BAD) {
+        tool_cannot_write(NULL);
+        status = reader_left ? status : TOOL_BAD;
+    }
+    if (!end_outputs(status != TOOL_BAD))
         status = TOOL_BAD;
+    if (reader_left) { /* as it ends any program */
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)raise(SIGPIPE);
+    }
     return status;
 }
