@@ -42,7 +42,7 @@ file(GLOB HOPCAST_MPI_SOURCES CONFIGURE_DEPENDS src/mpi/*.c)
 list(FILTER HOPCAST_MPI_SOURCES EXCLUDE REGEX "/mpi_shim(_collectives)?\\.c$")
 list(TRANSFORM HOPCAST_MPI_SOURCES REPLACE "^${PROJECT_SOURCE_DIR}/" "")
 add_library(hopcast_mpi MODULE ${HOPCAST_MPI_SOURCES} src/base/arena.c src/base/buffer.c src/base/clock.c src/base/diag.c src/base/json_write.c
-                       src/base/names.c src/base/replace.c src/base/units.c)
+                       src/base/limit.c src/base/names.c src/base/replace.c src/base/units.c)
 set_target_properties(hopcast_mpi PROPERTIES C_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/exports.map)
 target_include_directories(hopcast_mpi PRIVATE src include)
 target_compile_definitions(hopcast_mpi PRIVATE _GNU_SOURCE)
