@@ -7,6 +7,7 @@ struct request {
     struct tool_given given;
     struct tool_words program;
     const char *heap;
+    double patience_s;
     uint32_t ranks;
     bool pin;
 };
@@ -18,6 +19,10 @@ static const struct tool_option table[] = {
            .missing = "-n says how many there are"),
     OPTION("heap", 0, TEXT, AT(request, heap), "SIZE",
            "of OpenSHMEM: the symmetric heap of each, as in 64M (SHMEM_SYMMETRIC_SIZE)"),
+    OPTION("patience", 0, TIME, AT(request, patience_s), "TIME",
+           "of OpenSHMEM: the PEs end where one has finished or ended and all others wait in vain for so long; 0: never "
+           "(30s; HOPCAST_PATIENCE)",
+           .least = 0, .most = 1e9),
     SHARED(pin, AT(request, pin)),
     END_OF_OPTIONS,
 };
@@ -31,6 +36,8 @@ static int run(int argc, char **argv)
     for (uint32_t i = 0; i < r.program.count; i++)
         program[i] = r.program.at[i];
     if (r.heap && setenv("SHMEM_SYMMETRIC_SIZE", r.heap, 1) != 0)
+        tool_out_of_memory();
+    if (tool_given(&r.given, "patience") && setenv("HOPCAST_PATIENCE", tool_text("%.17g", r.patience_s), 1) != 0)
         tool_out_of_memory();
     ranks_catch();
     const struct hop_launch_options options = {

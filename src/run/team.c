@@ -356,6 +356,19 @@ enum hop_status hop_team_finish(struct hop_team *team, struct hop_diag *diag)
     return status;
 }
 
+enum hop_status hop_team_leave(struct hop_team *team, struct hop_diag *diag)
+{
+    struct hop_team_wait wait = {0};
+    const unsigned all = ++team->left * team->local_size;
+    atomic_store(&hop_team_self(team)->leaves, true);
+    (void)atomic_fetch_add(&team->board->leavers, 1);
+    while ((int)(atomic_load(&team->board->leavers) - all) < 0) {
+        if (!hop_team_turn(team, &wait))
+            return hop_team_fail(team, diag);
+    }
+    return HOP_OK;
+}
+
 bool hop_team_part(struct hop_team *team)
 {
     if (!team->parting)
@@ -375,6 +388,7 @@ void hop_team_begin_again(struct hop_team *team)
     team->region_count = 0;
     team->finished = false;
     team->begun_again = true;
+    atomic_store(&hop_team_self(team)->leaves, false);
     atomic_store(&hop_team_self(team)->phase, HOP_MEMBER_PRESENT);
 }
 

@@ -24,8 +24,10 @@ enum hop_member_phase { HOP_MEMBER_ABSENT, HOP_MEMBER_PRESENT, HOP_MEMBER_FINISH
 struct hop_team_member {
     _Alignas(64) atomic_uint_fast64_t beat; /* grows while it lives, waiting or not */
     atomic_uint_fast64_t moved;             /* grows while it gets on */
+    atomic_uint_fast64_t waits;             /* that lasted long enough to be told */
     atomic_uint_fast64_t allowed_ms; /* that it may stand still beyond the timeout: a call that cannot be cut up */
     atomic_int phase;
+    atomic_bool leaves; /* hop_team_leave */
     long pid, thread;
     unsigned long long started;
     _Alignas(64)
@@ -41,7 +43,7 @@ struct hop_board {
     long launcher_pid;
     bool threads;     /* its ranks are threads of one process */
     atomic_int ended; /* 1 + the exit status with which a rank ended them all; 0: none did */
-    atomic_uint joined, parted;
+    atomic_uint joined, parted, leavers;
     atomic_int loss_state; /* 0 none, 1 being written, 2 there */
     int lost;
     struct hop_diag loss;
@@ -83,6 +85,11 @@ struct hop_team {
     uint32_t looked_at;          /* the local rank whose process is looked for next */
     double patience_s;           /* that all may wait for each other in a program's run; 0: there is no program */
     struct hop_watch standstill; /* of all that moves on this machine */
+    double leave_s;              /* that others may wait beside one that leaves; 0: for ever */
+    struct hop_watch leaving;
+    unsigned looks_in_vain;   /* in a row, after that time */
+    unsigned left;            /* how often it has left, since it may begin again */
+    struct hop_team *whole;  /* whose rank this one is, too, and waits as well when it waits here; NULL: none */
     double crowd;                /* ranks for each processor, at least 1 */
     unsigned spins;              /* before a waiting rank gives way */
     bool failed, finished;
@@ -190,6 +197,9 @@ void hop_regions_finish(struct hop_team *team);
 /* hop_team_finish without waiting, of a team of one machine: this rank does nothing more with it. Whether all have said
  * so: until then the team has to stay, and this is asked again. */
 bool hop_team_part(struct hop_team *team);
+/* This rank does nothing more with the team but finish, and waits until all say so, of a team of one machine. Where those that
+ * do not say so wait, too, and nothing has moved for leave_s, it is lost: they wait for what it does not do any more. */
+enum hop_status hop_team_leave(struct hop_team *team, struct hop_diag *diag);
 /* After hop_team_finish: this rank is there again, without memory that the others reach. */
 void hop_team_begin_again(struct hop_team *team);
 
@@ -197,6 +207,7 @@ void hop_team_begin_again(struct hop_team *team);
 
 struct hop_team_wait {
     unsigned turns;
+    bool told;      /* the others know that it waits */
     double begun_s; /* 0: not looked at the clock yet */
 };
 /* One turn of a wait: spins, gives way, or sleeps, the longer it lasts; looks after the others now and then. false: a
@@ -255,6 +266,14 @@ static inline void hop_team_beat(struct hop_team *team)
     struct hop_team_member *self = hop_team_self(team);
     atomic_store_explicit(&self->moved, atomic_load_explicit(&self->moved, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+    hop_team_breathe(team);
+}
+
+/* I wait, for what I have waited for (again), or for something else. */
+static inline void hop_team_wait_on(struct hop_team *team, bool again)
+{
+    if (!again)
+        (void)atomic_fetch_add_explicit(&hop_team_self(team)->waits, 1, memory_order_relaxed);
     hop_team_breathe(team);
 }
 

@@ -18,7 +18,7 @@
 #define NEWS_S 0.5           /* that the reason has to come from another machine, when all are stopped because of it */
 #define STARVED 0.1          /* of a time: who ran for less of it had no processor */
 #define BYTES_A_SECOND 100e6 /* that any machine allocates */
-enum { TURNS_AN_IDLE = 16, TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4 };
+enum { TURNS_AN_IDLE = 16, TURNS_A_LOOK = 64, PROCESSES_A_LOOK = 4, NAMED = 4, LOOKS_IN_VAIN = 2 };
 
 size_t hop_board_size(uint32_t size)
 {
@@ -258,6 +258,51 @@ void hop_team_allow(struct hop_team *team, uint64_t bytes)
     atomic_store_explicit(&hop_team_self(team)->allowed_ms, (uint64_t)ms, memory_order_release);
 }
 
+/* ---- ranks that all wait, for one that has left ---- */
+
+static void lose_leavers(struct hop_team *team)
+{
+    char text[16 * NAMED] = "";
+    uint32_t named = 0, first = 0;
+    for (uint32_t l = 0; l < team->local_size && named < NAMED; l++) {
+        size_t used = strlen(text);
+        if (!atomic_load(&team->board->members[l].leaves))
+            continue;
+        first = named++ ? first : team->rank_of[l];
+        (void)snprintf(text + used, sizeof text - used, "%s%u", used ? ", " : "", team->rank_of[l]);
+    }
+    hop_board_lose(team->board, (int)first,
+                   "rank%s %s %s finished or ended with status 0, and all others have waited in vain for %g s",
+                   named > 1 ? "s" : "", text, named > 1 ? "have" : "has", team->leave_s);
+}
+
+/* Who waits breathes, and the number of its waits stays. A beat that stands still is that of a rank which computes; its wait
+ * may have ended just before a look, so that more than one look has to find all beats moved. */
+static void look_for_leavers(struct hop_team *team, double now_s)
+{
+    uint64_t moved = 0;
+    uint32_t leave = 0, stay = 0;
+    bool all_wait = true;
+    if (team->leave_s <= 0 || team->nodes > 1)
+        return;
+    for (uint32_t l = 0; l < team->local_size; l++) {
+        const struct hop_team_member *member = &team->board->members[l];
+        if (atomic_load(&member->phase) != HOP_MEMBER_PRESENT)
+            continue;
+        bool leaves = atomic_load(&member->leaves);
+        leave += leaves;
+        stay += !leaves;
+        moved += atomic_load_explicit(&member->moved, memory_order_relaxed) +
+                 atomic_load_explicit(&member->waits, memory_order_relaxed);
+        all_wait = all_wait && (l == team->local || team->watches[l].beat.silent_s <= 0);
+    }
+    bool in_vain =
+        hop_watch_expired(&team->leaving, moved, now_s, team->leave_s) && all_wait && leave > 0 && stay > 0;
+    team->looks_in_vain = in_vain ? team->looks_in_vain + 1 : 0;
+    if (team->looks_in_vain > LOOKS_IN_VAIN)
+        lose_leavers(team);
+}
+
 /* ---- turns ---- */
 
 /* So that ranks that wait in a crowd leave the processors to those that work. */
@@ -274,6 +319,7 @@ static void look_after(struct hop_team *team, uint32_t processes)
     look_at_beats(team, now_s);
     look_at_launcher(team, now_s);
     look_for_standstill(team, now_s);
+    look_for_leavers(team, now_s);
 }
 
 void hop_team_look(struct hop_team *team)
@@ -309,7 +355,10 @@ bool hop_team_turn(struct hop_team *team, struct hop_team_wait *wait)
         hop_relax();
         return true;
     }
-    hop_team_breathe(team);
+    hop_team_wait_on(team, wait->told);
+    if (team->whole)
+        hop_team_wait_on(team->whole, wait->told);
+    wait->told = true;
     if (!goes_on(team))
         return false;
     if (wait->turns <= team->spins)

@@ -26,6 +26,18 @@ static struct {
 
 /* ---- meeting ---- */
 
+#define PATIENCE_S 30.0
+
+static enum hop_status read_patience(double *patience_s, struct hop_diag *diag)
+{
+    const char *text = getenv("HOPCAST_PATIENCE");
+    char *end = NULL;
+    *patience_s = text && *text ? hop_text_number(text, &end) : PATIENCE_S;
+    if (end && (end == text || *end || !(*patience_s >= 0)))
+        return hop_fail(diag, HOP_ERR_INVALID, "HOPCAST_PATIENCE=%s is no time\nseconds, 0: for ever", text);
+    return HOP_OK;
+}
+
 static enum hop_status join(struct hop_diag *diag)
 {
     const struct hop_team_options options = {.timeout_s = INFINITY}; /* PEs may compute for as long as they like */
@@ -35,7 +47,11 @@ static enum hop_status join(struct hop_diag *diag)
     startup.before = NULL;
     if (hop_shmem.team)
         return HOP_OK;
+    double leave_s;
+    HOP_CHECK(read_patience(&leave_s, diag));
     enum hop_status status = hop_team_start(&options, &startup.group, &hop_shmem.team, diag);
+    if (status == HOP_OK)
+        hop_shmem.team->leave_s = leave_s;
     hop_shmem.alone = startup.group != NULL;
     return status;
 }
@@ -44,7 +60,10 @@ static enum hop_status join(struct hop_diag *diag)
 
 static void take_leave(void)
 {
-    pshmem_barrier_all();
+    if (hop_shmem.team->nodes == 1)
+        HOP_SHMEM_NEED("shmem_finalize", hop_team_leave(hop_shmem.team, &diag_));
+    else
+        pshmem_barrier_all();
     hop_shmem_spaces_destroy();
     hop_shmem_far_destroy();
     hop_shmem_teams_destroy();

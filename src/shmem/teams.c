@@ -40,6 +40,8 @@ static enum hop_status join(struct shmem_internal_team *team, const char *sessio
         session ? hop_team_join(session, team->pe, &options, &team->team, diag)
                 : hop_team_join_some(hop_shmem.team, pes, team->size, team->pe, &options, &team->team, diag);
     if (status == HOP_OK)
+        team->team->whole = hop_shmem.team;
+    if (status == HOP_OK)
         status = hop_regions_borrow(team->team, hop_shmem.team, pes, diag);
     free(pes);
     return status;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { POLLS = 32 }; /* in vain, before others have the processor */
+enum { POLLS = 32,        /* in vain, before others have the processor */
+       WORK_NS = 1000 }; /* less than that between two of them is none */
 
 struct hop_shmem_world hop_shmem = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
@@ -80,15 +81,24 @@ void hop_shmem_turn(struct hop_shmem_wait *wait)
     look_after(&wait->team);
 }
 
-/* Nothing is looked after here: the launcher ends who notices nothing. */
+/* Nothing is looked after here: the launcher, or a PE that waits, ends who notices nothing. Polls that follow each other with
+ * next to no work between are a wait. */
 void hop_shmem_polled(bool holds)
 {
     static _Thread_local unsigned in_vain;
+    static _Thread_local uint64_t since_ns;
+    static _Thread_local bool waits;
+    waits = waits && !holds;
     in_vain = holds ? 0 : in_vain + 1;
-    if (in_vain == POLLS) {
-        in_vain = 0;
-        (void)sched_yield();
+    if (in_vain < POLLS)
+        return;
+    if (hop_shmem.team && hop_now_ns() - since_ns < POLLS * WORK_NS) {
+        hop_team_wait_on(hop_shmem.team, waits);
+        waits = true;
     }
+    in_vain = 0;
+    (void)sched_yield();
+    since_ns = hop_now_ns();
 }
 
 void hop_shmem_look(void)

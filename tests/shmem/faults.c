@@ -125,9 +125,15 @@ static void *end_later(void *us)
     return NULL;
 }
 
+static shmem_team_t pair; /* PEs 0 and 1 */
+
 static void go_on(const char *what)
 {
     for (long i = 1;; i++) {
+        if (strcmp(what, "pair") == 0 && me < 2)
+            (void)shmem_team_sync(pair);
+        if (strcmp(what, "pair") == 0 && me == 2)
+            shmem_long_wait_until(&flag, SHMEM_CMP_EQ, -1);
         if (strcmp(what, "barrier") == 0)
             shmem_barrier_all();
         if (strcmp(what, "puts") == 0)
@@ -154,6 +160,36 @@ static void go_on(const char *what)
             shmem_init();
         }
     }
+}
+
+/* PE 1 leaves, by what `how` says, while the others go on with what needs it. */
+static int leave(const char *what)
+{
+    (void)shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
+    if (me != 1)
+        go_on(what);
+    if (strcmp(how, "exits") == 0)
+        exit(0);
+    if (strcmp(how, "returns") == 0)
+        return 0;
+    shmem_finalize();
+    (void)pause();
+    return 0;
+}
+
+/* PE 1 has left, PE 2 waits, and both for PE 0, which works, and asks now and then. */
+static void work_on(void)
+{
+    if (me == 0) {
+        for (int i = 0; i < 60; i++) {
+            CHECK(!shmem_long_test(&flag, SHMEM_CMP_EQ, 1));
+            (void)usleep(20000);
+        }
+        shmem_long_p(&flag, 1, 2);
+        CHECK(shmem_long_g(&data[5], 1) == 5);
+    }
+    if (me == 2)
+        shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
 }
 
 /* ---- what goes well ---- */
@@ -307,7 +343,13 @@ int main(int argc, char **argv)
         return 8;
     me = shmem_my_pe();
     pes = shmem_n_pes();
-    if (strcmp(what, "exhaust") == 0)
+    if (strcmp(how, "exits") == 0 || strcmp(how, "returns") == 0 || strcmp(how, "finalizes") == 0)
+        return leave(what);
+    data[5] = 5;
+    shmem_barrier_all();
+    if (strcmp(what, "early") == 0)
+        work_on();
+    else if (strcmp(what, "exhaust") == 0)
         exhaust();
     else if (strcmp(what, "bear") == 0)
         bear();

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """OpenSHMEM programs that go wrong (faults.c), and PEs that die: faults.py BUILD [COUNT [SEED]]
 
-Calls that are wrong end all PEs with a message that names the PE, the call, what is wrong and what was expected. Of COUNT
+Calls that are wrong end all PEs with a message that names the PE, the call, what is wrong and what was expected. A PE that leaves
+while the others wait for it ends them, too; one that leaves while another works does not. Of COUNT
 programs a PE dies, or the launcher gets a signal, at a random moment: the others end, the message names the dead one, the exit
 status is not 0, and no process and no name in /dev/shm is left. HOPCAST_SOAK: 300 of them, and each within 5 s; else 12, which
 end at all."""
@@ -50,7 +51,11 @@ WRONG = {
     "dest": ("long_sum_reduce", SYMMETRIC),
 }
 ANY_PE = {"unequal", "unequal_free", "bytes", "kind", "root", "operation"}
-WELL = (["exhaust"], ["bear"], ["thread"], ["repeat"], ["apart", "3"], ["apart", "5"])
+# PE 1 ends with 0, returns or finalizes, while others wait for it in what needs it.
+LEAVES = [(place, how) for place in ("wait", "test", "barrier", "pair") for how in ("exits", "returns", "finalizes")]
+LEAVES += [("reduce", "exits"), ("malloc", "returns"), ("split", "finalizes")]
+PATIENCE = {"HOPCAST_PATIENCE": "0.2"}
+WELL = (["early"], ["exhaust"], ["bear"], ["thread"], ["repeat"], ["apart", "3"], ["apart", "5"])
 PLACES = ("barrier", "puts", "wait", "test", "reduce", "malloc", "lock", "split", "again", "after")
 HOWS = ("kill", "segv", "abort", "_exit", "exit")
 
@@ -115,8 +120,14 @@ def call_wrongly(what):
 
 
 def go_well(arguments):
-    status, said = Job(*arguments).end()
+    status, said = Job(*arguments, **PATIENCE).end()
     return " ".join(arguments), [] if status == 0 else [f"exit status {status}: {said}"]
+
+
+def leave(place, how):
+    status, said = Job(place, how, **PATIENCE).end()
+    fine = status not in (0, None) and re.search("^hopcast: rank 1 has finished or ended with status 0, and all others", said)
+    return f"{place}, PE 1 {how}", [] if fine else [f"exit status {status}: {said}"]
 
 
 def spoil_profile():
@@ -183,6 +194,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         tasks = [pool.submit(call_wrongly, what) for what in WRONG]
         tasks += [pool.submit(go_well, arguments) for arguments in WELL]
+        tasks += [pool.submit(leave, *case) for case in LEAVES]
         tasks.append(pool.submit(spoil_profile))
         tasks += [pool.submit(die, number) for number in range(count)]
         for task in tasks:
@@ -197,7 +209,7 @@ def main():
     if gone:
         failures += 1
         print("FAIL names of processes that are gone:", gone)
-    print(f"{len(WRONG)} wrong calls, {len(WELL)} that go well, {count} ends, {failures} failures")
+    print(f"{len(WRONG)} wrong calls, {len(LEAVES)} PEs that leave, {len(WELL)} programs that go well, {count} ends, {failures} failures")
     return 1 if failures else 0
 
 
