@@ -113,6 +113,12 @@ struct hop_launch_options {
      * hop_team_join with what HOPCAST_SESSION and HOPCAST_RANK say, or it never does; how long it is silent meanwhile
      * is its own affair. One that ends without taking leave is lost to those that have joined. NULL: body is called. */
     char *const *program;
+    /* Of a program: who has this process's standard input; of input_rank at HOP_INPUT_ONE. The others' is empty. */
+    enum hop_launch_input { HOP_INPUT_SHARED, HOP_INPUT_ONE, HOP_INPUT_ALL, HOP_INPUT_NONE } input;
+    uint32_t input_rank;
+    /* Of several programs: where standard output or standard error is no terminal, lines come whole, each once its end has
+     * come; one of more than 1 MiB comes in pieces. A thread of this process passes them on. */
+    bool whole_lines;
 };
 #define HOP_LAUNCH_SESSION "HOPCAST_SESSION"
 #define HOP_LAUNCH_RANK "HOPCAST_RANK"

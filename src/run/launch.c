@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/streams.h"
 #include "run/team.h"
 
 #define TIMEOUT_S 10.0
@@ -45,6 +46,7 @@ struct launch {
     struct child *children;
     struct hop_watch joining;
     sigset_t signals; /* that were blocked before */
+    struct hop_streams *streams; /* of programs */
     struct hop_diag *late; /* who was killed after it took leave */
 };
 
@@ -73,7 +75,8 @@ static int be_program(const struct launch *launch, uint32_t rank)
     char *const *program = launch->options->program;
     struct hop_diag diag;
     (void)snprintf(number, sizeof number, "%u", rank);
-    if (setenv(HOP_LAUNCH_SESSION, launch->session, 1) == 0 && setenv(HOP_LAUNCH_RANK, number, 1) == 0)
+    if (setenv(HOP_LAUNCH_SESSION, launch->session, 1) == 0 && setenv(HOP_LAUNCH_RANK, number, 1) == 0 &&
+        hop_streams_take(launch->streams, rank))
         (void)execvp(program[0], program);
     hop_fail(&diag, HOP_ERR_NOT_FOUND, "cannot start %s: %s", program[0], strerror(errno));
     hop_board_lose_with(launch->board, (int)rank, &diag);
@@ -255,8 +258,12 @@ static enum hop_status launch_processes(struct launch *launch, struct hop_diag *
     uint32_t r = 0;
     for (; r < launch->options->ranks && status == HOP_OK && !must_end(launch); r++) {
         status = start_process(launch, &launch->children[r], diag);
+        if (launch->streams)
+            hop_streams_given(launch->streams, r);
         atomic_fetch_add_explicit(&launch->board->launcher, 1, memory_order_relaxed);
     }
+    if (status == HOP_OK && launch->streams)
+        status = hop_streams_begin(launch->streams, diag);
     if (status != HOP_OK)
         kill_all(launch, false);
     else if (r < launch->options->ranks)
@@ -311,10 +318,13 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
         status = hop_fail_memory(diag);
     for (uint32_t r = 0; launch.children && r < options->ranks; r++)
         launch.children[r] = (struct child){.launch = &launch, .rank = r};
+    if (status == HOP_OK && options->program)
+        status = hop_streams_create(options, &launch.streams, diag);
     if (status == HOP_OK) {
         (void)fflush(NULL);
         status = options->threads ? launch_threads(&launch, diag) : launch_processes(&launch, diag);
     }
+    hop_streams_destroy(launch.streams);
     *result = 0;
     for (uint32_t r = 0; launch.children && r < options->ranks; r++)
         *result = launch.children[r].result > *result ? launch.children[r].result : *result;
