@@ -6,7 +6,7 @@
 #   make bench      (or configure with -DHOPCAST_BUILD_BENCH=ON and build bench_messages)
 #   LOGGOPSIM=FOLDER bench/loggopsim.sh build/bench/bench/bench_messages [LARGEST_ALLTOALL]
 #
-# FOLDER holds LogGOPSim's programs LogGOPSim, txt2bin and schedgen (github.com/spcl/LogGOPSim; its cmake builds them). They
+# FOLDER holds LogGOPSim's programs LogGOPSim, txt2bin and schedgen (github.com/spcl/LogGOPSim), as they were built. They
 # are not part of the project: without them this is skipped. Exit status: 0 all finish times agree, or skipped; 1 not.
 #
 # Times are CPU seconds. LogGOPSim's side: txt2bin, which makes its binary form of the text; LogGOPSim itself, the whole

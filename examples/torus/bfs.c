@@ -13,7 +13,7 @@
  * their mean is the harmonic one, as Graph500 asks. --check: each rank searches the whole graph alone, too; levels
  * must be the same, and a vertex' parent a neighbour one level before it. The third form reads another's edges (pairs
  * of 32 bits) and roots (64 bits) and writes, for each root, the root and the parents of all vertices, -1 for none,
- * as 64 bits (graph500.c). The last one makes no edge: degrees are sampled, and what would be sent is recorded (rmat.h).
+ * as 64 bits (tests/apenet/graph500.py). The last one makes no edge: degrees are sampled, and what would be sent is recorded (rmat.h).
  *
  * A rank tells another one of at most --pairs vertices in a message. --place: messages lie in the host's memory or in a
  * GPU's (link.h).
