@@ -34,7 +34,7 @@ enum hop_map_metric {
 enum hop_map_solver {
     HOP_MAP_AUTO,    /* exact where it is quick, else the best of SCOTCH's and the greedy one's, exchanged further */
     HOP_MAP_EXACT,   /* branch and bound with a proof: one node, up to 12 devices and ranks, 16 for congestion */
-    HOP_MAP_SCOTCH,  /* SCOTCH's answer to each phase, as it is: for the metrics that are sums */
+    HOP_MAP_SCOTCH,  /* SCOTCH's answer to each phase, as it is, or the start if that is better */
     HOP_MAP_EXCHANGE /* greedy, then pairwise exchange */
 };
 

@@ -13,7 +13,19 @@ struct hop_places hop_places_apart(uint32_t count, const uint32_t *room, const d
         self[p + 1] = p + 1;
         inner[p] = &zero;
     }
-    return (struct hop_places){count, room, count, self, self, inner, outer, NULL};
+    return (struct hop_places){
+        .count = count, .room = room, .groups = count, .group = self, .first = self, .inner = inner, .outer = outer};
+}
+
+struct hop_places hop_places_of_groups(const struct hop_places *places, const uint32_t *room, struct hop_arena *arena)
+{
+    size_t groups = places->groups;
+    double *outer = hop_arena_alloc(arena, groups * groups * sizeof *outer);
+    for (uint32_t g = 0; g < groups && outer; g++) {
+        for (uint32_t h = 0; h < groups; h++)
+            outer[g * groups + h] = g == h ? 0 : hop_group_distance(places, g, h);
+    }
+    return hop_places_apart(places->groups, room, outer, arena);
 }
 
 struct hop_places hop_places_together(uint32_t count, const uint32_t *room, const double *inner,
@@ -23,7 +35,13 @@ struct hop_places hop_places_together(uint32_t count, const uint32_t *room, cons
     uint32_t *group = hop_arena_alloc(arena, count * sizeof *group);
     const uint32_t first[2] = {0, count};
     const uint32_t *ends = hop_arena_copy(arena, first, sizeof first);
-    return (struct hop_places){count, room, 1, group, ends, hop_arena_copy(arena, &inner, sizeof inner), &outer, NULL};
+    return (struct hop_places){.count = count,
+                               .room = room,
+                               .groups = 1,
+                               .group = group,
+                               .first = ends,
+                               .inner = hop_arena_copy(arena, &inner, sizeof inner),
+                               .outer = &outer};
 }
 
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place)
@@ -148,8 +166,11 @@ double hop_assign_most(const struct hop_assign *problem)
     for (uint32_t g = 0; g < places->groups; g++) {
         for (size_t i = 0; i < (size_t)hop_places_in(places, g) * hop_places_in(places, g); i++)
             distance = hop_max(distance, places->inner[g][i]);
-        for (uint32_t h = 0; h < places->groups; h++)
-            distance = g != h ? hop_max(distance, places->outer[(size_t)g * places->groups + h]) : distance;
+    }
+    uint32_t gates = places->gate ? places->gates : places->groups;
+    for (uint32_t g = 0; g < gates; g++) {
+        for (uint32_t h = 0; h < g; h++)
+            distance = hop_max(distance, hop_places_from(places, g)[h]);
     }
     return weight * distance;
 }

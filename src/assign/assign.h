@@ -33,9 +33,22 @@ struct hop_places {
     const uint32_t *group;      /* of a place, ascending */
     const uint32_t *first;      /* groups + 1: where a group's places begin */
     const double *const *inner; /* of a group: its places x its places, symmetric, 0 on the diagonal; may be shared */
-    const double *outer;        /* groups x groups, symmetric, the diagonal is not looked at */
+    const double *outer;        /* gates x gates, symmetric, what lies in one group is not looked at */
     const uint32_t *group_room; /* items that a group takes; NULL: as many as its places do */
+    const uint32_t *gate;       /* of a place, from which other groups are as far as they are; NULL: its group */
+    uint32_t gates;             /* where there are such */
 };
+
+static inline uint32_t hop_place_gate(const struct hop_places *places, uint32_t place)
+{
+    return places->gate ? places->gate[place] : places->group[place];
+}
+
+/* From a gate to all others. */
+static inline const double *hop_places_from(const struct hop_places *places, uint32_t gate)
+{
+    return places->outer + (size_t)gate * (places->gate ? places->gates : places->groups);
+}
 
 static inline uint32_t hop_places_in(const struct hop_places *places, uint32_t group)
 {
@@ -46,14 +59,24 @@ static inline double hop_place_distance(const struct hop_places *places, uint32_
 {
     uint32_t g = places->group[a], h = places->group[b];
     if (g != h)
-        return places->outer[(size_t)g * places->groups + h];
+        return hop_places_from(places, hop_place_gate(places, a))[hop_place_gate(places, b)];
     return places->inner[g][(size_t)(a - places->first[g]) * hop_places_in(places, g) + (b - places->first[g])];
+}
+
+/* Of two groups, which have places where there are gates: how far their first places are from each other. */
+static inline double hop_group_distance(const struct hop_places *places, uint32_t g, uint32_t h)
+{
+    uint32_t from = places->gate ? places->gate[places->first[g]] : g;
+    return hop_places_from(places, from)[places->gate ? places->gate[places->first[h]] : h];
 }
 
 /* Places each alone in its group, with these distances, or all in one. The arena says whether there was memory. */
 struct hop_places hop_places_apart(uint32_t count, const uint32_t *room, const double *outer, struct hop_arena *arena);
 struct hop_places hop_places_together(uint32_t count, const uint32_t *room, const double *inner,
                                       struct hop_arena *arena);
+
+/* Groups as places of such rooms, as far from each other as their first places are. */
+struct hop_places hop_places_of_groups(const struct hop_places *places, const uint32_t *room, struct hop_arena *arena);
 
 /* Items that a place takes if it is the only one of its group. */
 static inline uint32_t hop_place_room(const struct hop_places *places, uint32_t place)

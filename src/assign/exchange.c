@@ -31,7 +31,7 @@ enum {
     GROUP_SHARE = 64         /* each with such a part of the limit */
 };
 #define PROVED (1 + 1e-9) /* so much of a bound is the bound */
-#define GAIN 1e-12 /* of the most that an assignment can cost: less is rounding */
+#define GAIN 1e-12        /* of the most that an assignment can cost: less is rounding */
 
 struct exchange {
     const struct hop_assign *problem;
@@ -133,7 +133,7 @@ static bool exchange_groups(struct exchange *x, struct hop_arena *arena)
     const struct hop_places *places = x->problem->places;
     uint32_t groups = places->groups, items = x->problem->graph->count;
     uint32_t *room = hop_arena_alloc(arena, groups * sizeof *room), *at = hop_arena_alloc(arena, groups * sizeof *at);
-    const struct hop_places whole = hop_places_apart(groups, room, places->outer, arena);
+    const struct hop_places whole = hop_places_of_groups(places, room, arena);
     struct hop_graph coarse;
     if (!contract(x, &coarse, arena))
         return false;

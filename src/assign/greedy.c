@@ -89,10 +89,9 @@ static void price_groups(struct greedy *y, uint32_t item)
     }
     for (uint32_t k = 0; k < y->touched_count; k++) {
         uint32_t at = y->touched[k];
-        const double *row = places->outer + (size_t)at * places->groups;
         double own = y->cost[at];
         for (uint32_t g = 0; g < places->groups; g++)
-            y->cost[g] += y->weight[at] * row[g];
+            y->cost[g] += y->weight[at] * hop_group_distance(places, at, g);
         y->cost[at] = own; /* the diagonal says nothing */
     }
     forget(y);

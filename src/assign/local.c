@@ -90,29 +90,31 @@ static void look_at_partners(struct hop_local *x, uint32_t item)
     for (uint32_t e = graph->first[item], k = 0; e < graph->first[item + 1]; e++, k++) {
         x->partner_place[k] = x->seats.place[graph->to[e]];
         x->partner_group[k] = x->problem->places->group[x->partner_place[k]];
+        x->partner_gate[k] = hop_place_gate(x->problem->places, x->partner_place[k]);
     }
     if (++x->stamp == 0) {
         memset(x->place_seen, 0, x->problem->places->count * sizeof *x->place_seen);
-        memset(x->group_seen, 0, x->problem->places->groups * sizeof *x->group_seen);
+        memset(x->gate_seen, 0, x->problem->places->count * sizeof *x->gate_seen);
         x->stamp = 1;
     }
 }
 
-/* Of the item looked at, at a place: what its partners in other groups cost, the same for all places of the group. */
-static double cost_outside(struct hop_local *x, uint32_t item, uint32_t group)
+/* Of the item looked at, at a place: what its partners in other groups cost, the same for all places of a gate. */
+static double cost_outside(struct hop_local *x, uint32_t item, uint32_t place)
 {
     const struct hop_graph *graph = x->problem->graph;
-    const double *row = x->problem->places->outer + (size_t)group * x->problem->places->groups;
+    uint32_t group = x->problem->places->group[place], gate = hop_place_gate(x->problem->places, place);
+    const double *row = hop_places_from(x->problem->places, gate);
     uint32_t degree = graph->first[item + 1] - graph->first[item];
     const double *weight = graph->weight + graph->first[item];
-    if (x->group_seen[group] == x->stamp)
-        return x->group_cost[group];
+    if (x->gate_seen[gate] == x->stamp)
+        return x->gate_cost[gate];
     double cost = 0;
     for (uint32_t k = 0; k < degree; k++)
-        cost += x->partner_group[k] == group ? 0 : weight[k] * row[x->partner_group[k]];
+        cost += x->partner_group[k] == group ? 0 : weight[k] * row[x->partner_gate[k]];
     x->work += degree;
-    x->group_seen[group] = x->stamp;
-    x->group_cost[group] = cost;
+    x->gate_seen[gate] = x->stamp;
+    x->gate_cost[gate] = cost;
     return cost;
 }
 
@@ -173,7 +175,7 @@ static void try_place(struct hop_local *x, uint32_t item, uint32_t place, struct
     x->place_seen[place] = x->stamp;
     if (!hop_assign_allows(x->problem, item, place))
         return;
-    double cost = cost_outside(x, item, x->problem->places->group[place]);
+    double cost = cost_outside(x, item, place);
     x->steps++;
     if (cost < x->cost[item])
         cost += cost_inside(x, item, place);
@@ -233,7 +235,7 @@ static struct nearest nearest_groups(const struct hop_places *places, uint32_t g
     struct nearest list = {.count = 0};
     for (uint32_t k = 1; k < places->groups; k++) {
         uint32_t other = (group + k) % places->groups;
-        insert(&list, other, places->outer[(size_t)group * places->groups + other]);
+        insert(&list, other, hop_group_distance(places, group, other));
     }
     return list;
 }
@@ -293,8 +295,9 @@ bool hop_local_create(const struct hop_assign *problem, const uint32_t *place, d
     x->partner_place = hop_arena_alloc(arena, (most + 1) * sizeof *x->partner_place);
     x->partner_group = hop_arena_alloc(arena, (most + 1) * sizeof *x->partner_group);
     x->place_seen = hop_arena_alloc(arena, places->count * sizeof *x->place_seen);
-    x->group_seen = hop_arena_alloc(arena, places->groups * sizeof *x->group_seen);
-    x->group_cost = hop_arena_alloc(arena, places->groups * sizeof *x->group_cost);
+    x->partner_gate = hop_arena_alloc(arena, (most + 1) * sizeof *x->partner_gate);
+    x->gate_seen = hop_arena_alloc(arena, places->count * sizeof *x->gate_seen);
+    x->gate_cost = hop_arena_alloc(arena, places->count * sizeof *x->gate_cost);
     hop_queue_create(&x->queue, graph->count, arena);
     bool made = hop_seats_create(problem, place, &x->seats, arena) && find_near(places, &x->near, arena);
     if (made)

@@ -3,7 +3,7 @@
  * Local changes of a large assignment: what an item would gain by going elsewhere, and doing it.
  *
  * What an item costs where it is, is kept up to date; what it would cost elsewhere takes a look at its partners.
- * Distances between groups are looked up once for all places of a group. Only what is near some of an item's partners is
+ * Distances between groups are looked up once for all places of a gate. Only what is near some of an item's partners is
  * tried. Of two items that gain by a swap at least one gains by going to the other's place alone, so swaps are only
  * looked for from items that do.
  */
@@ -27,10 +27,10 @@ struct hop_local {
     struct hop_seats seats;
     struct hop_near near;
     double value, least_gain;
-    double *cost;                             /* of an item, where it is */
-    uint32_t *partner_place, *partner_group;  /* of the item that is looked at */
-    uint32_t stamp, *place_seen, *group_seen; /* by the item that is looked at, if they hold its stamp */
-    double *group_cost;                       /* of the item that is looked at: of its partners outside the group */
+    double *cost;                                           /* of an item, where it is */
+    uint32_t *partner_place, *partner_group, *partner_gate; /* of the item that is looked at */
+    uint32_t stamp, *place_seen, *gate_seen;                /* by the item that is looked at, if they hold its stamp */
+    double *gate_cost; /* of the item that is looked at: of its partners outside the gate's group */
     struct hop_queue queue;
     struct hop_local_move *moves; /* since the last kick */
     uint32_t move_count, unrefreshed;

@@ -10,6 +10,9 @@
 #define COMPETE 256          /* up to so many ranks more than one way through the phases is gone */
 
 static const char no_latencies[] = "the topology has no latencies: distance, the links of routes, is minimised instead";
+static const char one_for_all[] = "of so many devices the first usable one of each node stands for all of it between "
+                                  "nodes, so that nothing is proved";
+static const char scotch_is_worse[] = "SCOTCH's answer is no better than the start, which stays";
 static const char start[] = "the start";
 
 /* ---- setting up ---- */
@@ -57,6 +60,8 @@ static bool prepare_graphs(struct hop_map_work *work)
         hop_map_note(work, no_latencies);
         o->metric = HOP_MAP_DISTANCE;
     }
+    if (work->coarse && hop_map_is_sum(o->metric))
+        hop_map_note(work, one_for_all);
     work->sum = hop_map_is_sum(o->metric)       ? o->metric
                 : work->flat[HOP_MAP_BANDWIDTH] ? HOP_MAP_DISTANCE
                                                 : HOP_MAP_BANDWIDTH;
@@ -145,21 +150,26 @@ static bool go_through_phases(struct hop_map_work *work)
     return fine;
 }
 
-static bool work_through(struct hop_map_work *work)
+static bool refine_all(struct hop_map_work *work)
 {
     const struct hop_map_options *o = work->options;
-    work->last.method = start;
-    memcpy(work->phased, work->place, work->size);
-    if (!hop_map_offer(work, work->phased, start) ||
-        ((o->phases & (HOP_MAP_NODES | HOP_MAP_DEVICES)) && !go_through_phases(work)))
-        return false;
-    if (o->solver == HOP_MAP_SCOTCH) {
-        memcpy(work->place, work->phased, work->size);
-        work->last.method = "scotch";
+    if (o->solver == HOP_MAP_SCOTCH) { /* whose own answer was asked for */
+        if (work->last.method == start && memcmp(work->place, work->phased, work->size) != 0)
+            hop_map_note(work, scotch_is_worse);
         return true;
     }
     return !(o->phases & HOP_MAP_REFINE) || (hop_map_refine(work) && hop_map_break_ties(work) &&
                                              (o->metric != HOP_MAP_SIMULATED || hop_map_search(work)));
+}
+
+static bool work_through(struct hop_map_work *work)
+{
+    uint32_t *home = hop_arena_copy(&work->arena, work->place, work->size);
+    work->last.method = start;
+    memcpy(work->phased, work->place, work->size);
+    return hop_map_got(work, &work->arena) && hop_map_offer(work, work->phased, start) &&
+           (!(work->options->phases & (HOP_MAP_NODES | HOP_MAP_DEVICES)) || go_through_phases(work)) &&
+           refine_all(work) && hop_map_come_near(work, home);
 }
 
 enum hop_status hop_map(const struct hop_topology *topology, const struct hop_traffic *traffic,

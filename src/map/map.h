@@ -110,11 +110,12 @@ struct hop_map_work {
     struct hop_map_places places;
     struct hop_router *router;
     /* By the metrics that are sums; groups are nodes. none: all are 0, the topology does not say. A pair without a route
-     * is far away. */
+     * is far away. coarse: between nodes one device stands for others, so that nothing is proved by sums. */
     struct hop_places distances[HOP_MAP_METRIC_COUNT];
+    bool coarse;
     bool none[HOP_MAP_METRIC_COUNT], flat[HOP_MAP_METRIC_COUNT]; /* flat: all places are equally far from each other */
-    const struct hop_places *apart; /* by the sum's metric */
-    bool known_messages;            /* the traffic says the number of all */
+    const struct hop_places *apart;                              /* by the sum's metric */
+    bool known_messages;                                         /* the traffic says the number of all */
     enum hop_map_metric
         sum; /* the metric of the sum: that asked for; under the others bandwidth, or distance if that is flat */
     struct hop_graph device, all;
@@ -193,6 +194,8 @@ static inline bool hop_map_is_sum(enum hop_map_metric metric)
 }
 /* Device traffic by the devices' distances, host traffic between nodes. */
 double hop_map_sum(const struct hop_map_work *work, enum hop_map_metric metric, const uint32_t *place);
+/* Of the assignment whose congestion was asked for last: the squares of all loads, added up. */
+double hop_map_squares(const struct hop_map_work *work);
 /* All metrics. */
 bool hop_map_score(struct hop_map_work *work, const uint32_t *place, struct hop_arena *arena,
                    struct hop_map_score *score);
@@ -222,6 +225,10 @@ bool hop_map_refine(struct hop_map_work *work);
 bool hop_map_break_ties(struct hop_map_work *work);
 /* By simulation. (map_search.c) */
 bool hop_map_search(struct hop_map_work *work);
+/* How many simulations of the exchange it may take. */
+double hop_map_simulations(const struct hop_map_work *work);
+/* The best so far becomes one that is as good and nearer to `home`, if that is found. (map_near.c) */
+bool hop_map_come_near(struct hop_map_work *work, const uint32_t *home);
 /* The cores of the seats. (map_cores.c) */
 bool hop_map_cores(struct hop_map_work *work, struct hop_seat *seats);
 

@@ -56,6 +56,15 @@ static bool congest(struct hop_map_work *work, enum hop_map_metric metric, const
     return fine;
 }
 
+double hop_map_squares(const struct hop_map_work *work)
+{
+    const double *load_s = hop_congest_loads_s(work->congest);
+    double squares = 0;
+    for (uint32_t l = 0; l < 2 * hop_topology_link_count(work->topology); l++)
+        squares += load_s[l] * load_s[l];
+    return squares;
+}
+
 static bool simulate(struct hop_map_work *work, enum hop_map_metric metric, const uint32_t *place, double *value)
 {
     (void)metric;

@@ -27,7 +27,7 @@ static bool to_nodes(struct hop_map_work *work, enum hop_map_solver solver, uint
                      struct hop_map_solved *solved, struct hop_arena *arena)
 {
     const struct hop_map_places *p = &work->places;
-    const struct hop_places places = hop_places_apart(p->node_count, p->node_room, work->apart->outer, arena);
+    const struct hop_places places = hop_places_of_groups(work->apart, p->node_room, arena);
     uint64_t *rows = part_of_rows(work, NULL, work->ranks, p->node, 0, p->count, p->node_count, arena);
     if (!hop_map_got(work, arena))
         return false;

@@ -163,7 +163,7 @@ bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made)
     result->solver = work->options->solver;
     result->method = last.method;
     result->ranks = work->ranks;
-    bool whole = !hop_topology_lacks(work->topology);
+    bool whole = !hop_topology_lacks(work->topology) && !(work->coarse && hop_map_is_sum(work->options->metric));
     result->proved = last.proved && whole;
     result->bound = whole ? last.bound : 0;
     result->complete = !work->stopped;

@@ -41,6 +41,11 @@ static double budget(const struct hop_map_work *work)
     return asked ? (double)asked : hop_max(OPERATIONS, hop_min(SIMULATIONS * effort(work), OPERATIONS_MOST));
 }
 
+double hop_map_simulations(const struct hop_map_work *work)
+{
+    return budget(work) / effort(work);
+}
+
 /* ---- changes ---- */
 
 /* A placement that is being changed. */

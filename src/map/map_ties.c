@@ -40,11 +40,8 @@ static bool add_up(struct ties *t, double *largest_s, double *squares)
     t->looks++;
     if (!hop_map_did(work, hop_congest_set(work->congest, t->place, work->diag)))
         return false;
-    const double *load_s = hop_congest_loads_s(work->congest);
     *largest_s = hop_congest_largest_s(work->congest);
-    *squares = 0;
-    for (uint32_t l = 0; l < 2 * hop_topology_link_count(work->topology); l++)
-        *squares += load_s[l] * load_s[l];
+    *squares = hop_map_squares(work);
     return true;
 }
 

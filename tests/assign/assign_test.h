@@ -149,6 +149,7 @@ static inline void free_places(struct hop_places *places)
     free((void *)places->inner);
     free((void *)places->outer);
     free((void *)places->group_room);
+    free((void *)places->gate);
     free(places);
 }
 
@@ -231,7 +232,9 @@ static inline double sum_of(const struct hop_assign *problem, const uint32_t *pl
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++) {
             uint32_t p = place[i], q = place[graph->to[e]], g = places->group[p], h = places->group[q];
-            if (g != h)
+            if (g != h && places->gate)
+                twice += graph->weight[e] * places->outer[(size_t)places->gate[p] * places->gates + places->gate[q]];
+            else if (g != h)
                 twice += graph->weight[e] * places->outer[(size_t)g * places->groups + h];
             else
                 twice += (graph->near ? graph->near[e] : graph->weight[e]) *

@@ -71,6 +71,29 @@ static struct hop_places *uneven_groups(uint32_t count, uint32_t groups, uint32_
     return places;
 }
 
+/* Places of one group may be differently far from those of others, if all groups have some. */
+static void make_gates(struct hop_places *places)
+{
+    uint32_t *gate = malloc(places->count * sizeof *gate), gates = 0;
+    for (uint32_t g = 0; g < places->groups; g++) {
+        if (places->first[g] == places->first[g + 1]) {
+            free(gate);
+            return;
+        }
+        for (uint32_t p = places->first[g]; p < places->first[g + 1]; p++)
+            gate[p] = gates += p == places->first[g] ? g > 0 : random_below(2);
+    }
+    gates++;
+    double *outer = realloc((void *)places->outer, (size_t)gates * gates * sizeof *outer);
+    for (uint32_t g = 0; g < gates; g++) {
+        for (uint32_t h = 0; h <= g; h++)
+            outer[g * gates + h] = outer[h * gates + g] = 1 + random_below(9);
+    }
+    places->outer = outer;
+    places->gate = gate;
+    places->gates = gates;
+}
+
 static void make_group_rooms(struct hop_places *places, uint32_t least, uint32_t most)
 {
     uint32_t *rooms = malloc(places->groups * sizeof *rooms);
@@ -104,6 +127,8 @@ static void make_problem(struct problem *p, uint32_t k, uint32_t most)
     p->places = uneven_groups(count, 1 + random_below(4), random_below(3) ? 1 + random_below(6) : 1);
     make_near(p->graph, (enum near_kind)(k % NEAR_KINDS));
     uint32_t room = 1 + random_below(3);
+    if (k % 7 < 3)
+        make_gates(p->places);
     if (k / NEAR_KINDS % 2)
         make_group_rooms(p->places, k % 3 ? room : 0, k % 3 ? room : 4);
     for (uint32_t i = 0; i < items; i++)

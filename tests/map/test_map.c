@@ -315,6 +315,52 @@ static void groups_find_together_on_a_cluster(void **state)
     hop_topology_destroy(cluster);
 }
 
+/* Four groups dealt out to four equal nodes: whichever node a group gets, two of its eight ranks were there, and stay
+ * on their devices. */
+static void of_equal_placements_the_nearest_is_taken(void **state)
+{
+    (void)state;
+    struct hop_topology *cluster = load_topology(TEST_SOURCE_DIR "/data/clusters/four-dgx-a100.json");
+    struct hop_traffic *traffic = NULL;
+    CHECK(hop_traffic_create(32, &traffic, D));
+    for (uint32_t a = 0; a < 32; a++) {
+        for (uint32_t b = 0; b < 32; b++) {
+            if (a != b && a % 4 == b % 4)
+                CHECK(hop_traffic_add(traffic, a, b, HOP_MEMORY_DEVICE, 1 << 20, 1, D));
+        }
+    }
+    for (unsigned metric = HOP_MAP_BANDWIDTH; metric < HOP_MAP_METRIC_COUNT; metric++) {
+        struct hop_map_result *result = map(cluster, traffic, (struct hop_map_options){.metric = metric});
+        uint32_t moved = 0;
+        for (uint32_t r = 0; r < 32; r++) {
+            assert_int_equal(result->seats[r].node, result->seats[r % 4].node);
+            moved += result->seats[r].device != result->before_devices[r];
+        }
+        assert_int_equal(moved, 24);
+        hop_map_result_destroy(result);
+    }
+    hop_traffic_destroy(traffic);
+    hop_topology_destroy(cluster);
+}
+
+/* SCOTCH's own answer takes a third longer. */
+static void a_solver_by_name_is_never_worse_than_the_start(void **state)
+{
+    (void)state;
+    if (!hop_map_has_scotch())
+        skip();
+    struct hop_topology *cluster = load_topology(TEST_SOURCE_DIR "/data/clusters/four-dgx-a100.json");
+    struct hop_traffic *traffic = pattern("halo:4x4x2");
+    struct hop_map_result *result =
+        map(cluster, traffic, (struct hop_map_options){.metric = HOP_MAP_SIMULATED, .solver = HOP_MAP_SCOTCH});
+    for (uint32_t r = 0; r < 32; r++)
+        assert_int_equal(result->seats[r].device, result->before_devices[r]);
+    assert_non_null(strstr(result->note, "SCOTCH's answer is no better than the start"));
+    hop_map_result_destroy(result);
+    hop_traffic_destroy(traffic);
+    hop_topology_destroy(cluster);
+}
+
 /* Uneven nodes, fewer ranks than devices or several on each, some excluded, some kept. */
 static void restrictions_hold(void **state)
 {
@@ -751,6 +797,8 @@ TEST_GROUP(map)
         cmocka_unit_test(exact_is_what_brute_force_finds),
         cmocka_unit_test(never_worse_and_the_same_each_time),
         cmocka_unit_test(groups_find_together_on_a_cluster),
+        cmocka_unit_test(of_equal_placements_the_nearest_is_taken),
+        cmocka_unit_test(a_solver_by_name_is_never_worse_than_the_start),
         cmocka_unit_test(restrictions_hold),
         cmocka_unit_test(limits_of_nodes_are_a_flow),
         cmocka_unit_test(tiny_weights_beside_large_ones_end),

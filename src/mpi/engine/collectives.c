@@ -224,8 +224,8 @@ static void forget(uintptr_t comm)
 /* Measures, and writes the table that is then used; false, on all ranks: that failed. */
 static bool measure(const char *path, double limit_s)
 {
-    const struct hop_tune_job tune = {
-        here.job, here.rules.machine, do_instead, go_by, forget, path, hop_now_s() + limit_s};
+    const struct hop_tune_job tune = {here.job, here.rules.machine,   do_instead, go_by, forget,
+                                      path,     hop_now_s() + limit_s};
     struct hop_diag diag = {0};
     bool fine = here.job->rank != 0 || hop_can_replace(path);
     if (here.job->mpi->all_agree(fine)) {

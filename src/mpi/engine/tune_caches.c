@@ -81,8 +81,8 @@ void hop_caches_say(int ranks, const struct hop_caches *caches, struct hop_table
         (void)snprintf(times, sizeof times, "%.1f times as long at times", caches->most_s / caches->least_s);
         so = caches->missed ? ": not all rows were measured at both" : ": all rows were measured at both";
     }
-    (void)snprintf(line, sizeof line, "among %d ranks, what one writes where another has read took %s%s", ranks,
-                   times, so);
+    (void)snprintf(line, sizeof line, "among %d ranks, what one writes where another has read took %s%s", ranks, times,
+                   so);
     if (failure->status == HOP_OK && (caches->expected || come_and_go(caches)))
         failure->status = hop_table_note(table, line, failure->diag);
 }

@@ -23,9 +23,9 @@
 #include "mpi/engine/tune_caches.h"
 #include "run/plans.h"
 
-#define LONG_S 0.25  /* of a call of the library's: from that size on it is not tried, as over slow networks */
-#define CLEARLY 0.93 /* of the default's time */
-#define SHORT 4096u  /* bytes: what came before such a call is a good part of its time, so that */
+#define LONG_S 0.25     /* of a call of the library's: from that size on it is not tried, as over slow networks */
+#define CLEARLY 0.93    /* of the default's time */
+#define SHORT 4096u     /* bytes: what came before such a call is a good part of its time, so that */
 #define WINS_SHORT 0.85 /* of the library's time is asked of it */
 #define SLOWER 1.05     /* than the library at its worst: it is the library's */
 #define HOPELESS 1.5    /* of the library's time: it is looked at no more */

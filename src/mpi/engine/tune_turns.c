@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/base.h"
+#include "base/clock.h"
 
 #define TURN_S 2e-3
 enum { CALLS_MOST = 1000 };

@@ -17,9 +17,9 @@ struct hop_tune_job {
     const int *machine; /* of each rank of the job, the lowest rank there */
     hop_do_ours *ours;
     void (*go_by)(const char *algorithm); /* from the next of those calls on */
-    void (*forget)(uintptr_t comm); /* before a communicator of those calls goes */
-    const char *path;               /* of the table */
-    double until_s;                 /* by hop_now_s, no measurement begins later; INFINITY: no limit */
+    void (*forget)(uintptr_t comm);       /* before a communicator of those calls goes */
+    const char *path;                     /* of the table */
+    double until_s;                       /* by hop_now_s, no measurement begins later; INFINITY: no limit */
 };
 
 /* One collective, among so many ranks, of one size. */
@@ -30,9 +30,9 @@ struct hop_trial {
     int ranks, rank;
     const char *only; /* what ours is called; NULL: by an algorithm */
     bool again;       /* the same data every time, from one place to one place */
-    uint64_t bytes; /* as struct hop_collective_options has them */
-    char *in, *out; /* twice hop_trial_longest bytes each */
-    double until_s; /* as of the job */
+    uint64_t bytes;   /* as struct hop_collective_options has them */
+    char *in, *out;   /* twice hop_trial_longest bytes each */
+    double until_s;   /* as of the job */
 };
 
 /* How a call is done, and the barrier behind it: by an algorithm of ours; NULL: the library's. */
