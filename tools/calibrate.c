@@ -44,8 +44,8 @@ static void print_penalties(const struct hop_penalty_result *result)
 {
     printf("alone: %.6g s/B, %s", result->alpha_s, RATE(1 / result->alpha_s));
     if (result->alone > 0)
-        printf(", from %u group%s of one row, %.2g %% apart at most", result->alone, result->alone == 1 ? "" : "s",
-               100 * result->alone_spread);
+        printf(", from %u group%s of one row, %s %% apart at most", result->alone, result->alone == 1 ? "" : "s",
+               PERCENT(result->alone_spread, 2));
     printf("\n\n%-14s %-24s %12s %10s %10s %10s\n", "first step", "", "time", "measured", "infiniband", "-full");
     for (uint32_t g = 0; g < hop_measurements_group_count(result->measurements); g++)
         print_group(result, g);

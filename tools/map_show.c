@@ -68,9 +68,8 @@ static void print_exchange(FILE *out, const struct hop_map_result *result, const
     double after_s = result->after.metric[HOP_MAP_SIMULATED];
     if (order && isfinite(order->value_s)) {
         double given_s = order->candidates[0].makespan_s;
-        fprintf(out, "reordering the sends on the placement as given: %s, %.2f times as fast%s",
-                SECONDS(order->value_s), given_s / order->value_s,
-                order->waits ? ", sources waiting for each other" : "");
+        fprintf(out, "reordering the sends on the placement as given: %s, %s times as fast%s", SECONDS(order->value_s),
+                FIXED(given_s / order->value_s, 2), order->waits ? ", sources waiting for each other" : "");
         if (order->value_s <= order->floor_s * (1 + 1e-9))
             fprintf(out, "; no order gives less");
         else if (order->proved)

@@ -86,12 +86,16 @@ static void show_groups(const struct hop_measure_result *result)
         while (end < result->row_count && result->rows[end].group && strcmp(result->rows[end].group, row->group) == 0)
             end++;
         if (!any)
-            printf("\n%-12s %6s  %s\n", "together", "copies", "each: how many times as long as alone");
+            printf("\n%-12s %6s  each: %s\n", "together", "copies",
+                   isnan(alone_s(result, row)) ? "its time, as it was not measured alone"
+                                               : "how many times as long as alone");
         any = true;
         printf("%-12s %6u ", row->group, end - r);
         for (uint32_t i = r; i < end && i < r + 4; i++) {
             const struct hop_measure_row *one = &result->rows[i];
-            printf(" %s->%s %.2f%s", one->from, one->to, one->time_s.median / alone_s(result, one),
+            double alone = alone_s(result, one);
+            printf(" %s->%s %s%s", one->from, one->to,
+                   isnan(alone) ? SECONDS(one->time_s.median) : FIXED(one->time_s.median / alone, 2),
                    i + 1 < end ? "," : "");
         }
         printf("%s\n", end > r + 4 ? " ..." : "");

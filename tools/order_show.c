@@ -15,7 +15,7 @@ struct show {
     const struct order_input *input;
     FILE *out;
     struct hop_network *network;
-    struct hop_gain *gain; /* of the best order; NULL: not known */
+    struct hop_gain *gain;                 /* of the best order; NULL: not known */
     const struct hop_order_robust *robust; /* NULL: not asked for */
 };
 
@@ -219,8 +219,8 @@ static void print_gap(const struct show *show, double value_s, double bound_s)
 {
     double gap = gap_of(value_s, bound_s);
     if (bound_s > 0)
-        fprintf(show->out, "at most %.*g %% above the least possible (no order takes less than %s)", gap < 1e-3 ? 1 : 3,
-                100 * gap, SECONDS(bound_s));
+        fprintf(show->out, "at most %s %% above the least possible (no order takes less than %s)",
+                PERCENT(gap, gap < 1e-3 ? 1 : 3), SECONDS(bound_s));
     else
         fprintf(show->out, "nothing is proved about how far it is from the least possible");
 }
@@ -394,8 +394,8 @@ int order_show_result(const struct order_request *request, const struct order_in
     char about[160];
     if (best && request->output) { /* first of all: who stopped us may not wait */
         if (robust)
-            (void)snprintf(about, sizeof about, "of least regret, %.3g %% over %u cases", 100 * robust->robust_regret,
-                           robust->case_count);
+            (void)snprintf(about, sizeof about, "of least regret, %s %% over %u cases",
+                           PERCENT(robust->robust_regret, 3), robust->case_count);
         else
             (void)snprintf(about, sizeof about, "%s %s, %s", objective_words(r->objective), SECONDS(r->value_s),
                            r->proved                 ? "proved to be the best"
@@ -465,8 +465,8 @@ static void print_numbers(struct show *show, const struct hop_order_distribution
     if (!same)
         print_played(show, "fastest clean", &d->fastest_clean, fastest_s);
     print_played(show, "given", &d->given, fastest_s);
-    fprintf(show->out, "%-16s %12.4f %10.3fx\n", "median", 1e3 * hop_order_quantile(d, 0.5),
-            hop_order_quantile(d, 0.5) / fastest_s);
+    fprintf(show->out, "%-16s %12.4f %10s%c\n", "median", 1e3 * hop_order_quantile(d, 0.5),
+            FIXED(hop_order_quantile(d, 0.5) / fastest_s, 3), fastest_s > 0 ? 'x' : ' ');
     print_played(show, "slowest", &d->slowest, fastest_s);
     if (!d->given.schedule || !isfinite(d->given.value_s))
         return;

@@ -219,8 +219,8 @@ static void show(struct plan_request *r, const struct map_input *input, const st
     r->map.remark = plan_remark(result);
     const struct hop_plan_robust *robust = result->robust;
     if (robust)
-        r->map.remark = tool_text("of least regret, at most %.3g %% over %u cases", 100 * robust->order.robust_regret,
-                                  robust->order.case_count);
+        r->map.remark = tool_text("of least regret, at most %s %% over %u cases",
+                                  PERCENT(robust->order.robust_regret, 3), robust->order.case_count);
     if (result->best && r->output)
         tool_write_remarked(r->output, robust ? robust->order.best : result->best,
                             tool_text("hopcast plan %s --on %s", r->map.source, r->map.machine), r->map.remark);

@@ -17,7 +17,7 @@ static void print_ladder(FILE *out, const struct hop_plan_result *result)
         const struct hop_plan_rung *rung = &result->rungs[i];
         bool found = isfinite(rung->value_s), compared = rung->gain && !isnan(rung->gain->range.low);
         fprintf(out, "%-29s %12s %8s  %s%s%s\n", rung->name, found ? SECONDS(rung->value_s) : "-",
-                found && i ? tool_text("%.2f", given_s / rung->value_s) : "",
+                found && i ? FIXED(given_s / rung->value_s, 2) : "",
                 compared ? hop_gain_words(&rung->gain->range, words, sizeof words) : "",
                 rung->waits ? "; sources wait for each other" : "",
                 found && !rung->clean ? "; a link is above its limit: does not count" : "");
@@ -55,8 +55,8 @@ static void print_worth(FILE *out, const struct hop_plan_result *result)
         fprintf(out, "moving ranks is not worth its trouble: the best order alone is as good to %.0f %%\n",
                 100 * HOP_GAIN_SAME);
     else if (after && !is_as_good(after, result->direct_s))
-        fprintf(out, "placing first and ordering after gives away %.1f %%\n",
-                100 * (after->value_s / result->direct_s - 1));
+        fprintf(out, "placing first and ordering after gives away %s %%\n",
+                FIXED(100 * (after->value_s / result->direct_s - 1), 1));
 }
 
 /* The same of what was chosen for placement and order. */

@@ -10,7 +10,7 @@ static const char *regret_text(const struct hop_order_robust *r, double regret, 
 {
     if (regret < 1e-6)
         return "nowhere longer than the best known";
-    return tool_text("at most %.*g %% longer than the best known (%s)", regret < 0.1 ? 2 : 3, 100 * regret,
+    return tool_text("at most %s %% longer than the best known (%s)", PERCENT(regret, regret < 0.1 ? 2 : 3),
                      r->cases[worst].scenario.name);
 }
 
@@ -30,8 +30,10 @@ void tool_print_regrets(FILE *out, const struct hop_order_robust *r, const char 
                                                     : "");
     fprintf(out, "the best %s: %s\n", what, regret_text(r, r->nominal_regret, r->nominal_worst));
     if (proved < r->case_count)
-        fprintf(out, "what is least is proved in %u of the cases; in the others %s %s may take less, and regrets be larger\n",
-                proved, strchr("aeiou", what[0]) ? "an" : "a", what);
+        fprintf(
+            out,
+            "what is least is proved in %u of the cases; in the others %s %s may take less, and regrets be larger\n",
+            proved, strchr("aeiou", what[0]) ? "an" : "a", what);
     fprintf(out, "\n");
     fprintf(out, "%-*s %12s %12s %23s\n", width, "case", "least ms", "best ms", "least regret ms");
     for (uint32_t k = 0; k < r->case_count; k++) {

@@ -68,7 +68,7 @@ static void print_times(const struct run_request *r, const struct run_result *re
     printf("%llu launches: median %.2f us, least %.2f us, 90th percentile %.2f us", (unsigned long long)l.count,
            l.median_s * 1e6, l.least_s * 1e6, l.p90_s * 1e6);
     if (r->collective && r->collective->bytes)
-        printf(", %.3f GB/s of a rank's bytes", (double)r->collective->bytes / l.median_s * 1e-9);
+        printf(", %s GB/s of a rank's bytes", FIXED((double)r->collective->bytes / l.median_s * 1e-9, 3));
     printf("\n");
 }
 
@@ -153,8 +153,10 @@ static void show_table(const struct run_request *r, const struct run_result *res
            : is_defined(r) ? ", every byte as it should be"
                            : ", every byte as the schedule says");
     if (r->predict)
-        printf("predicted %.4f %s%s, measured %.2f times that\n", result->predicted_s * unit.a_second, unit.name,
-               as_written(r) ? "" : " without --copies", makespan_s / result->predicted_s);
+        printf("predicted %.4f %s%s%s\n", result->predicted_s * unit.a_second, unit.name,
+               as_written(r) ? "" : " without --copies",
+               result->predicted_s > 0 ? tool_text(", measured %.2f times that", makespan_s / result->predicted_s)
+                                       : ", as nothing moves over a link");
     print_times(r, result);
 }
 

@@ -115,7 +115,7 @@ static void print_size(const struct hop_tuned_collective *tuned, const struct ho
         if (size->winner >= columns[i].first && size->winner < columns[i].last)
             (void)snprintf(cell, sizeof cell, "*");
         else if (own != HOP_NONE)
-            (void)snprintf(cell, sizeof cell, "%.2f%s", behind(&columns[i], size),
+            (void)snprintf(cell, sizeof cell, "%s%s", FIXED(behind(&columns[i], size), 2),
                            tuned->measured && size->times[own].low_s <= best->high_s ? "~" : "");
         printf(" %*s", column_width(tuned, &columns[i]), cell);
     }

@@ -32,7 +32,7 @@ static void print_cell(const struct hop_tune_point *point)
     printf(" %*s", CELL,
            isnan(point->direct_s) && isnan(point->staged_s) ? "-"
            : isnan(factor)                                  ? tool_text("%c only", letter)
-                           : tool_text("%c%c%5.2f", letter, is_doubted(point) ? '?' : ' ', factor));
+                           : tool_text("%c%c%5s", letter, is_doubted(point) ? '?' : ' ', FIXED(factor, 2)));
 }
 
 /* "gpu0 -> gpu1" */
@@ -124,8 +124,7 @@ static void print_case(const struct tune_case *c)
     printf(" %8s", show_packet(mix->staged_packet_bytes, !isnan(mix->staged_s)));
     print_time(mix->mix_s);
     printf(" %8s %6s %8u  %s\n", show_packet(mix->mix_packet_bytes, mix->staged_count),
-           isnan(mix->direct_s) ? "-" : tool_text("%.2f", mix->direct_s / mix->mix_s), mix->staged_count,
-           mix->exact ? "exact" : "searched");
+           FIXED(mix->direct_s / mix->mix_s, 2), mix->staged_count, mix->exact ? "exact" : "searched");
     if (mix->gain)
         printf("  over all direct: %s\n", hop_gain_words(&mix->gain->range, (char[112]){0}, 112));
     if (!mix->gain || mix->gain->range.verdict != HOP_GAIN_UNSURE)

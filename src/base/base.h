@@ -171,6 +171,11 @@ unsigned hop_text_digit(char c); /* hexadecimal, 16: it is none */
 /* Writes a number's digits, 20 at most and no NUL; returns where they end. */
 char *hop_text_put_number(char *at, uint64_t number);
 
+/* A quotient or share for people, with so many decimals; "-" where it is none, as of what takes no time (units.c). */
+char *hop_show_fixed(double value, int decimals, char *buffer, size_t size);
+/* A share in per cent with so many digits, all of those before the point, and never as a power of ten. */
+char *hop_show_percent(double share, int digits, char *buffer, size_t size);
+
 /* The bytes of the UTF-8 character at text, 0: none is well formed there. */
 unsigned hop_text_utf8(const char *text);
 

@@ -207,9 +207,29 @@ char *hop_format_seconds(double seconds, char *buffer, size_t size)
     return buffer;
 }
 
+char *hop_show_fixed(double value, int decimals, char *buffer, size_t size)
+{
+    if (isfinite(value))
+        (void)snprintf(buffer, size, "%.*f", decimals, value);
+    else
+        (void)snprintf(buffer, size, "-");
+    return buffer;
+}
+
+char *hop_show_percent(double share, int digits, char *buffer, size_t size)
+{
+    double percent = 100 * share, least = 1e-4;
+    if (!isfinite(percent) || fabs(percent) >= pow(10, digits) - 0.5) /* from where on %g would write 1e+02 */
+        return hop_show_fixed(percent, 0, buffer, size);
+    (void)snprintf(buffer, size, "%.*g", digits, percent > 0 && percent < least ? least : percent);
+    return buffer;
+}
+
 static char *show(double value, const char *const *units, unsigned count, double base, char *buffer, size_t size)
 {
     unsigned unit = 0;
+    if (!isfinite(value))
+        return hop_show_fixed(value, 0, buffer, size);
     while (unit + 1 < count && value >= 999.95) {
         value /= base;
         unit++;

@@ -216,7 +216,11 @@ const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_
 {
     char factors[48], by[80], over[48] = "";
     int used = 0;
-    if (range->high - range->low < HOP_GAIN_SAME)
+    if (isinf(range->low))
+        (void)snprintf(factors, sizeof factors, "infinitely many");
+    else if (isinf(range->high))
+        (void)snprintf(factors, sizeof factors, "%.2f or more", range->low);
+    else if (range->high - range->low < HOP_GAIN_SAME)
         (void)snprintf(factors, sizeof factors, "%.2f", range->low);
     else
         (void)snprintf(factors, sizeof factors, "%.2f to %.2f", range->low, range->high);

@@ -114,11 +114,11 @@ static void put_times(struct hop_buffer *out, const struct hop_op *op, const str
     }
     if (is_pulled(op))
         hop_buffer_printf(out, "pulled by %s; ", op->to.device);
-    hop_buffer_printf(out,
-                      "%s%u launches; it took %.4g to %.4g s in the median (%.3g %%); MAD %.2g %%; %u outliers%s\"\n",
-                      measured->via == HOP_VIA_STAGED ? "staged through host memory; " : "", took_s->count, took_s->low,
-                      took_s->high, 100 * took_s->confidence, 100 * took_s->mad / took_s->median, took_s->outliers,
-                      took_s->mad > HOP_UNSTEADY_MAD * took_s->median ? "; unsteady" : "");
+    hop_buffer_printf(
+        out, "%s%u launches; it took %.4g to %.4g s in the median (%.3g %%); MAD %s %%; %u outliers%s\"\n",
+        measured->via == HOP_VIA_STAGED ? "staged through host memory; " : "", took_s->count, took_s->low, took_s->high,
+        100 * took_s->confidence, hop_show_percent(took_s->mad / took_s->median, 2, (char[40]){0}, 40),
+        took_s->outliers, took_s->mad > HOP_UNSTEADY_MAD * took_s->median ? "; unsteady" : "");
 }
 
 char *hop_launches_to_csv(const struct hop_schedule *schedule, const struct hop_measured_op *medians,

@@ -18,9 +18,10 @@ static void put_notes(struct hop_buffer *out, const struct hop_measure_result *r
     const struct hop_sample_summary *s = &row->time_s;
     if (row->kind == HOP_MEASURE_READS)
         hop_buffer_printf(out, "pulled by %s; ", row->to);
-    hop_buffer_printf(out, "%s%s; %u samples; median within %.4g to %.4g s (%.3g %%); MAD %.2g %%; %u outliers%s",
+    hop_buffer_printf(out, "%s%s; %u samples; median within %.4g to %.4g s (%.3g %%); MAD %s %%; %u outliers%s",
                       result->emulated ? "emulated; " : "", hop_level_name(row->level), s->count, s->low, s->high,
-                      100 * s->confidence, 100 * s->mad / s->median, s->outliers, row->unsteady ? "; unsteady" : "");
+                      100 * s->confidence, hop_show_percent(s->mad / s->median, 2, (char[40]){0}, 40), s->outliers,
+                      row->unsteady ? "; unsteady" : "");
 }
 
 char *hop_measure_to_csv(const struct hop_measure_result *result)
@@ -67,13 +68,14 @@ char *hop_measure_to_raw(const struct hop_measure_result *result)
 static void put_row(struct hop_buffer *out, const struct hop_measure_row *row)
 {
     const struct hop_sample_summary *s = &row->time_s;
-    hop_json_put(out,
-                 "\n{kind:%s,name:%s,group:%s,from:%s,to:%s,level:%s,bytes:%llu,traffic_bytes:%llu,median_s:%g,mad_s:%g,"
-                 "low_s:%g,high_s:%g,confidence:%g,samples:%u,outliers:%u,drifts:%hhu,unsteady:%hhu}",
-                 hop_measure_kind_name(row->kind), row->name, row->group, row->from, row->to,
-                 row->traffic_bytes ? NULL : hop_level_name(row->level), (unsigned long long)row->bytes,
-                 (unsigned long long)row->traffic_bytes, s->median, s->mad, s->low, s->high, s->confidence, s->count,
-                 s->outliers, row->drifts, row->unsteady);
+    hop_json_put(
+        out,
+        "\n{kind:%s,name:%s,group:%s,from:%s,to:%s,level:%s,bytes:%llu,traffic_bytes:%llu,median_s:%g,mad_s:%g,"
+        "low_s:%g,high_s:%g,confidence:%g,samples:%u,outliers:%u,drifts:%hhu,unsteady:%hhu}",
+        hop_measure_kind_name(row->kind), row->name, row->group, row->from, row->to,
+        row->traffic_bytes ? NULL : hop_level_name(row->level), (unsigned long long)row->bytes,
+        (unsigned long long)row->traffic_bytes, s->median, s->mad, s->low, s->high, s->confidence, s->count,
+        s->outliers, row->drifts, row->unsteady);
 }
 
 char *hop_measure_to_json(const struct hop_measure_result *result)

@@ -9,9 +9,7 @@
 /* In per cent. */
 static const char *excess(const struct hop_plan_result *r, char text[16])
 {
-    double share = 100 * (r->direct_s / r->bound_s - 1);
-    (void)snprintf(text, 16, share < 10 ? "%.2g" : "%.0f", share);
-    return text;
+    return hop_show_percent(r->direct_s / r->bound_s - 1, 2, text, 16);
 }
 
 /* Whether there are algorithms that nobody planned, and the bound is not about all of them. */

@@ -9,6 +9,8 @@
 #define SECONDS(value_s) hop_show_seconds(value_s, (char[32]){0}, 32)
 #define RATE(value_Bps) hop_show_rate(value_Bps, (char[32]){0}, 32)
 #define COUNT(count) hop_count_text(count, (char[32]){0}, 32)
+#define PERCENT(share, digits) hop_show_percent(share, digits, (char[40]){0}, 40)
+#define FIXED(value, decimals) hop_show_fixed(value, decimals, (char[40]){0}, 40)
 /* "1,679,616", "4.702e+45" */
 const char *hop_count_text(double count, char *text, size_t size);
 

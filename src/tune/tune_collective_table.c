@@ -126,7 +126,7 @@ static void describe_span(const struct hop_tuned_collective *tuned, const struct
     int used = snprintf(text, size, "%s", hop_show_seconds(own->time_s, time, sizeof time));
     if (tuned->kind != HOP_COLLECTIVE_BARRIER)
         used += snprintf(text + used, size - (size_t)used, " at %s", hop_format_bytes(at->bytes, bytes, sizeof bytes));
-    if (tuned->measured)
+    if (tuned->measured && own->time_s > 0)
         used += snprintf(text + used, size - (size_t)used, ", quartiles %.0f %% apart",
                          100 * (own->high_s - own->low_s) / own->time_s);
     if (at->second != HOP_NONE && own->time_s > 0)

@@ -20,15 +20,22 @@ Exit 0: as expected; 1: not.
 """
 import difflib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
+NO_NUMBER = re.compile(r"(?<![\w.:/'=])[-+]?(nan|inf)(?![\w'/])", re.I)  # what is refused is quoted: 'nan', tau=nan
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TIME_LIMIT_S = 240  # for a command that takes seconds, on a busy machine and under sanitizers: it hangs
+
+
+def no_number(text):
+    """The line of an output that holds nan or inf as a number, or None: what is meant by them is said in words."""
+    return next((f"a number that is none: {line}" for line in text.splitlines() if NO_NUMBER.search(line)), None)
 
 
 def read_session(text):
@@ -107,7 +114,11 @@ def main():
     for name in names:
         path = os.path.join(HERE, "transcripts", name + ".txt")
         expected, printed = play(path, command)
-        if expected == printed:
+        answers = "\n".join(line for line in printed.splitlines() if not line.startswith(("$ ", "> ", "## ")))
+        if no_number(answers):
+            failed += 1
+            print(f"FAILED  {name}: {no_number(answers)}")
+        elif expected == printed:
             print(f"ok      {name}")
         elif update:
             with open(path, "w", encoding="utf-8") as file:
