@@ -163,8 +163,7 @@ static int run(int argc, char **argv)
     else if (job->rank == 0)
         print_end(result);
     if (job->rank == 0 && result->wrong_bytes)
-        fprintf(stderr, "hopcast: %llu bytes that arrived are not what was sent\n",
-                (unsigned long long)result->wrong_bytes);
+        tool_warn("%llu bytes that arrived are not what was sent", (unsigned long long)result->wrong_bytes);
     hop_amb_result_destroy(result);
     return status;
 }

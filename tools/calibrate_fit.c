@@ -97,7 +97,7 @@ static const char *choose_model(const struct calibrate_request *r, const struct 
         hop_network_destroy(network);
         return r->model;
     }
-    fprintf(stderr, "hopcast: the model is fair: %s\n", diag.what);
+    tool_warn("the model is fair: %s", diag.what);
     return "";
 }
 

@@ -54,12 +54,12 @@ static int run(int argc, char **argv)
         if (strcmp(word, commands[i]->name) == 0)
             tool_end(commands[i]->run(argc - 1, argv + 1));
     }
-    fprintf(stderr, "hopcast: there is no %s '%s'\n", word[0] == '-' ? "option" : "command", word);
-    fprintf(stderr, "  expected: ");
+    const char *names = "";
     for (size_t i = 0; commands[i]; i++)
-        fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);
-    fprintf(stderr, "; `hopcast --help` says what they do\n");
-    return TOOL_BAD;
+        names = tool_text("%s%s%s", names, i ? ", " : "", commands[i]->name);
+    (void)hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "there is no %s '%.80s'\n%s; `hopcast --help` says what they do",
+                   word[0] == '-' ? "option" : "command", word, names);
+    return tool_say(&tool_diag);
 }
 
 /* ---- a stack that is large enough ---- */

@@ -154,10 +154,7 @@ void make_show_command(const struct request *r, char *text, size_t size)
             word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")] == '\0';
         length += (size_t)snprintf(text + length, size - length, plain ? " %s" : " '%s'", word);
     }
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
-    }
+    (void)hop_text_quote(text);
 }
 
 static void run_pattern(struct request *r)

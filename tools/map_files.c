@@ -2,7 +2,6 @@
 /* hopcast map: what others take: the placement, drawings, launchers' files. */
 #include "map.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* ---- drawings ---- */
@@ -53,9 +52,7 @@ static void write_svg(const struct map_request *request, const struct map_input 
 static const char *clean(const char *name, char *text, size_t size)
 {
     (void)snprintf(text, size, "%s", name);
-    for (char *c = text; *c; c++)
-        *c = iscntrl((unsigned char)*c) ? '?' : *c;
-    return text;
+    return hop_text_quote(text);
 }
 
 static void write_placement(const struct map_request *request, const struct hop_map_result *result)

@@ -105,23 +105,21 @@ static void fit(const struct request *r, struct hop_topology *topology, const st
 
 static int too_noisy(const struct hop_measure_result *result)
 {
-    fprintf(
-        stderr,
-        "hopcast: the machine was noisy: %u of %u rows scatter (MAD above %g %% of the median) or drifted meanwhile; "
+    (void)hop_fail(
+        &tool_diag, HOP_ERR_STOPPED,
+        "the machine was noisy: %u of %u rows scatter (MAD above %g %% of the median) or drifted meanwhile; "
         "they are marked, and count less in a fit\n"
-        "  expected: a machine with nothing else to do, fewer devices than processors, or more --time; --raw FILE "
-        "has the samples\n",
+        "a machine with nothing else to do, fewer devices than processors, or more --time; --raw FILE has the samples",
         result->unsteady, result->row_count, 100 * HOP_UNSTEADY_MAD);
-    return TOOL_NEGATIVE;
+    return tool_say(&tool_diag);
 }
 
 static int too_few(const struct hop_measure_result *result)
 {
-    fprintf(stderr,
-            "hopcast: stopped after %u samples of each row\n"
-            "  expected: %d at least; --force writes all the same\n",
-            result->rounds, HOP_MEASURE_SAMPLES_LEAST);
-    return TOOL_NEGATIVE;
+    (void)hop_fail(&tool_diag, HOP_ERR_STOPPED,
+                   "stopped after %u samples of each row\n%d at least; --force writes all the same", result->rounds,
+                   HOP_MEASURE_SAMPLES_LEAST);
+    return tool_say(&tool_diag);
 }
 
 static int conclude(const struct request *r, struct hop_topology *topology, const struct hop_measure_result *result)

@@ -194,8 +194,7 @@ static int run(int argc, char **argv)
         uint64_t lost = predict_lost_bytes(&cases[i]);
         status = lost > 0 ? TOOL_NEGATIVE : status;
         if (lost > 0 && (count > 1 || r.gantt || r.explain)) /* else it was told */
-            fprintf(stderr, "hopcast: warning: %llu bytes of %s are lost by faults\n", (unsigned long long)lost,
-                    cases[i].label);
+            tool_warn("warning: %llu bytes of %s are lost by faults", (unsigned long long)lost, cases[i].label);
     }
     return status;
 }

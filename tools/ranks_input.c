@@ -110,7 +110,7 @@ int ranks_lost(struct hop_group *group, int rank)
     struct hop_diag diag = {.what = ""};
     (void)hop_group_lost(group, &diag);
     fflush(stdout);
-    fprintf(stderr, "hopcast: rank %d was lost%s%s; what stands above is the best until then\n", rank,
-            diag.what[0] ? ": " : "", diag.what);
+    tool_warn("rank %d was lost%s%s; what stands above is the best until then", rank, diag.what[0] ? ": " : "",
+              diag.what);
     return TOOL_NEGATIVE;
 }

@@ -36,11 +36,11 @@ static int collect(struct hop_group *group, int status)
         bad = its != TOOL_OK && status == TOOL_OK ? from : bad;
         status = its > status ? its : status;
     }
-    if (own == TOOL_OK && status != TOOL_OK)
-        fprintf(stderr,
-                "hopcast: rank %d cannot run what rank 0 can\n  expected: the same files on all machines, and the same "
-                "options\n",
-                bad);
+    if (own == TOOL_OK && status != TOOL_OK) {
+        (void)hop_fail(&tool_diag, HOP_ERR_INVALID,
+                       "rank %d cannot run what rank 0 can\nthe same files on all machines, and the same options", bad);
+        (void)tool_say(&tool_diag);
+    }
     for (int rank = 1; rank < size; rank++)
         (void)hop_group_send(group, rank, ANSWER_TAG, &status, sizeof status, NULL);
     return status;

@@ -20,7 +20,7 @@ enum { SAMPLES_MOST = 1 << 21 }; /* of operations, in all launches that are kept
 
 /* What ranks find out; what is shown follows from it. */
 struct found {
-    struct hop_measured_op *ops; /* rank 0's */
+    struct hop_measured_op *ops;     /* rank 0's */
     struct hop_measured_op *samples; /* rank 0's, of the repeated launches that are kept */
     uint32_t kept;
     double *times_s; /* of repeated launches */
@@ -144,7 +144,7 @@ static enum hop_status save(struct hop_team *team, struct hop_program *plan, con
 static void print_note(struct hop_team *team, const struct hop_program *plan)
 {
     if (plan && hop_program_note(plan) && hop_team_rank(team) == 0)
-        fprintf(stderr, "hopcast: note: %s\n", hop_program_note(plan));
+        tool_warn("note: %s", hop_program_note(plan));
 }
 
 /* Its bytes are wanted, or, where no repeated one is timed operation by operation, the times of the one behind it. */
@@ -264,7 +264,7 @@ static int run_all(struct hop_team *team, const struct run_request *r, struct fo
     if (status == HOP_OK && r->repeat > 0)
         status = repeated(team, r, found, &diag);
     if (status == HOP_OK && found->first_wrong.what[0])
-        fprintf(stderr, "hopcast: wrong: %s; expected %s\n", found->first_wrong.what, found->first_wrong.expected);
+        tool_warn("wrong: %s; expected %s", found->first_wrong.what, found->first_wrong.expected);
     if (status == HOP_OK)
         status = hop_team_finish(team, &diag);
     if (status != HOP_OK)

@@ -195,7 +195,7 @@ static void end_progress(const struct watch *watch, uint32_t done)
 static int say_culprit(const struct sweep_list *list, uint32_t index)
 {
     if (index != HOP_NONE && index < list->count)
-        fprintf(stderr, "hopcast: case %" PRIu32 " (%s):\n", index + 1, sweep_describe(list, index));
+        tool_warn("case %" PRIu32 " (%s):", index + 1, sweep_describe(list, index));
     return tool_say(&tool_diag);
 }
 
@@ -203,18 +203,15 @@ static int say_culprit(const struct sweep_list *list, uint32_t index)
 static int say_end(const struct sweep_list *list, const struct hop_sweep_summary *summary)
 {
     if (summary->lost_rank >= 0) {
-        fprintf(stderr, "hopcast: rank %d was lost%s%s\n", summary->lost_rank, summary->lost.what[0] ? ": " : "",
-                summary->lost.what);
+        tool_warn("rank %d was lost%s%s", summary->lost_rank, summary->lost.what[0] ? ": " : "", summary->lost.what);
         if (summary->lost_count)
-            fprintf(stderr, "hopcast: rank %d had cases %" PRIu32 " to %" PRIu32 "\n", summary->lost_rank,
-                    summary->lost_first + 1, summary->lost_first + summary->lost_count);
+            tool_warn("rank %d had cases %" PRIu32 " to %" PRIu32, summary->lost_rank, summary->lost_first + 1,
+                      summary->lost_first + summary->lost_count);
     }
     if (!summary->complete)
-        fprintf(stderr, "hopcast: stopped; %" PRIu32 " of %" PRIu32 " cases are complete\n", summary->done,
-                list->count);
+        tool_warn("stopped; %" PRIu32 " of %" PRIu32 " cases are complete", summary->done, list->count);
     if (summary->failed)
-        fprintf(stderr, "hopcast: %" PRIu32 " of %" PRIu32 " cases failed, see their column error\n", summary->failed,
-                list->count);
+        tool_warn("%" PRIu32 " of %" PRIu32 " cases failed, see their column error", summary->failed, list->count);
     return summary->complete && !summary->failed ? TOOL_OK : TOOL_NEGATIVE;
 }
 

@@ -32,10 +32,21 @@ void tool_end(int status)
     exit(tool_finish(status));
 }
 
+static char *HOP_PRINTF(1, 0) make_text(const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *made = tool_alloc((size_t)length + 1, 1);
+    (void)vsnprintf(made, (size_t)length + 1, format, arguments);
+    return made;
+}
+
 static _Noreturn void end_badly(int status)
 {
     if (tool_where)
-        fprintf(stderr, "  %s\n", tool_where);
+        fprintf(stderr, "  %s\n", hop_text_quote(tool_text("%s", tool_where)));
     tool_end(status);
 }
 
@@ -43,11 +54,9 @@ void tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    if (!tool_hushed) {
-        fprintf(stderr, "hopcast %s: ", command->name);
-        vfprintf(stderr, format, arguments);
-        fprintf(stderr, "\n`hopcast %s --help` shows how it is used\n", command->name);
-    }
+    if (!tool_hushed)
+        fprintf(stderr, "hopcast %s: %s\n`hopcast %s --help` shows how it is used\n", command->name,
+                hop_text_quote(make_text(format, arguments)), command->name);
     va_end(arguments);
     end_badly(TOOL_BAD);
 }
@@ -55,15 +64,19 @@ void tool_bad_usage(const struct tool_command *command, const char *format, ...)
 int tool_say(const struct hop_diag *diag)
 {
     tool_memory_told();
-    const char *const parts[] = {
-        "hopcast: ",    diag->place, diag->place[0] ? ": " : "", diag->what, diag->expected[0] ? "\n  expected: " : "",
-        diag->expected, "\n"};
-    for (size_t i = 0; i < HOP_COUNT(parts) && !tool_hushed; i++) {
-        for (const char *c = parts[i]; *c; c++) /* texts may quote files: what would move a terminal's cursor */
-            fputc(i % 2 && ((unsigned char)*c < ' ' || *c == 0x7f) ? '?' : *c, stderr);
-    }
+    if (!tool_hushed)
+        fprintf(stderr, "hopcast: %s%s%s%s%s\n", diag->place, diag->place[0] ? ": " : "", diag->what,
+                diag->expected[0] ? "\n  expected: " : "", diag->expected);
     /* Nothing was wrong with what was asked for when a process is lost, or all are stopped. */
     return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
+}
+
+void tool_warn(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "hopcast: %s\n", hop_text_quote(make_text(format, arguments)));
+    va_end(arguments);
 }
 
 void tool_fail(const struct hop_diag *diag)
@@ -89,7 +102,7 @@ void tool_try_at(enum hop_status status, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     if (status != HOP_OK && !tool_diag.place[0])
-        (void)vsnprintf(tool_diag.place, sizeof tool_diag.place, format, arguments);
+        hop_diag_place(&tool_diag, "%s", make_text(format, arguments));
     va_end(arguments);
     tool_try(status);
 }
@@ -123,11 +136,7 @@ char *tool_text(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    char *made = tool_alloc((size_t)length + 1, 1);
-    va_start(arguments, format);
-    (void)vsnprintf(made, (size_t)length + 1, format, arguments);
+    char *made = make_text(format, arguments);
     va_end(arguments);
     return made;
 }
@@ -143,8 +152,7 @@ struct hop_topology *tool_load_routed(const char *source, const char *routes, co
     beside.routes = routes;
     tool_try(hop_topology_load_with(source, &beside, &topology, &tool_diag));
     if (hop_topology_lacks(topology))
-        fprintf(stderr, "hopcast: warning: %s is a skeleton and lacks %s\n", hop_topology_name(topology),
-                hop_topology_lacks(topology));
+        tool_warn("warning: %s is a skeleton and lacks %s", hop_topology_name(topology), hop_topology_lacks(topology));
     for (uint32_t i = 0; sets && i < sets->count; i++)
         tool_try_at(hop_topology_set(topology, sets->at[i], &tool_diag), "--set %.80s", sets->at[i]);
     return tool_have(topology);
@@ -159,7 +167,7 @@ void tool_note_measurements(const struct hop_measurements *measurements)
 {
     const char *note;
     for (uint32_t i = 0; (note = hop_measurements_note(measurements, i)); i++)
-        fprintf(stderr, "hopcast: warning: %s: %s\n", hop_measurements_name(measurements), note);
+        tool_warn("warning: %s: %s", hop_measurements_name(measurements), note);
 }
 
 struct hop_measurements *tool_load_measurements(const char *path, const struct hop_topology *topology)
@@ -203,7 +211,7 @@ struct hop_schedule *tool_read_schedule(const char *source, const char *collecti
     bool is_text = *source == 'e';
     const char *name = is_text ? "(-e)" : ++source;
     if (collective && hop_trace_options_parse(collective, &trace, &tool_diag) != HOP_OK) {
-        (void)snprintf(tool_diag.place, sizeof tool_diag.place, "--collective");
+        hop_diag_place(&tool_diag, "--collective");
         tool_fail(&tool_diag);
     }
     enum hop_status status = is_text ? hop_schedule_parse(name, source + 1, strlen(source + 1), &schedule, &tool_diag)

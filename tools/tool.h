@@ -28,7 +28,7 @@ struct tool_command {
     const char *about;   /* --help: before the options */
     const char *notes;   /* and behind them, an example among it */
     const struct tool_option *options;
-    bool starts_program; /* from the first word that is no option on all are the program's */
+    bool starts_program;                     /* from the first word that is no option on all are the program's */
     const struct tool_command *const *parts; /* commands of its own, NULL behind the last; or NULL */
     int (*run)(int argc, char **argv);       /* argv[0] is the subcommand's name; the exit status */
 };
@@ -61,6 +61,8 @@ extern struct hop_arena tool_arena;
 #define TOOL_GROW(array, need) (HOP_GROW(&tool_arena, (array), (need)) ? (void)0 : tool_out_of_memory())
 /* A diagnostic that ends nothing; the exit status that it would have ended with. */
 int tool_say(const struct hop_diag *diag);
+/* "hopcast: message", which ends nothing either. */
+void tool_warn(const char *format, ...) HOP_PRINTF(1, 2);
 /* Said behind a failure, until it is NULL: "in cases.txt:3". */
 extern const char *tool_where;
 extern bool tool_hushed; /* another process says what fails */

@@ -56,8 +56,8 @@ void tool_cannot_write(const char *path)
 {
     reader_left = reader_left || (!path && broken_pipe);
     if (path || !reader_left)
-        fprintf(stderr, "hopcast: cannot write %s%s%s: %s\n", path ? "'" : "to ", path ? path : "standard output",
-                path ? "'" : "", strerror(errno));
+        tool_warn("cannot write %s%s%s: %s", path ? "'" : "to ", path ? path : "standard output", path ? "'" : "",
+                  strerror(errno));
 }
 
 static _Noreturn void end_unwritten(const char *path)
@@ -180,8 +180,8 @@ void tool_make_directory(const char *path)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return;
-    fprintf(stderr, "hopcast: %s: %s\n  expected: a directory, or the name of a new one\n", path, strerror(errno));
-    tool_end(TOOL_BAD);
+    tool_try_at(hop_fail(&tool_diag, HOP_ERR_IO, "%s\na directory, or the name of a new one", strerror(errno)), "%s",
+                path);
 }
 
 int tool_finish(int status)

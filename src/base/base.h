@@ -178,6 +178,10 @@ char *hop_show_percent(double share, int digits, char *buffer, size_t size);
 
 /* The bytes of the UTF-8 character at text, 0: none is well formed there. */
 unsigned hop_text_utf8(const char *text);
+/* The same of a character that a terminal shows; 0 for a control character (C0, DEL, C1), too, which would move its cursor. */
+unsigned hop_text_shown(const char *text);
+/* Makes a text fit to be quoted in messages and answers: what is not shown becomes '?', here and in place. NULL stays so. */
+char *hop_text_quote(char *text);
 
 /* ---- input texts (source.c) ---- */
 

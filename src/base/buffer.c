@@ -75,8 +75,8 @@ void hop_buffer_json_string(struct hop_buffer *buffer, const char *text)
         unsigned length = hop_text_utf8(c);
         if (*c == '"' || *c == '\\')
             hop_buffer_printf(buffer, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            hop_buffer_printf(buffer, "\\u%04x", (unsigned)*c);
+        else if (length && !hop_text_shown(c)) /* of two bytes, the first is 0xc2 and the second the character */
+            hop_buffer_printf(buffer, "\\u%04x", (unsigned char)c[length - 1]);
         else if (length)
             hop_buffer_add(buffer, c, length);
         else

@@ -33,6 +33,13 @@ static size_t part_length(const char *format, const char *end, va_list arguments
     return length > 0 ? (size_t)length : 0;
 }
 
+/* Parts of inputs stand in diagnostics: each text of one is made here. */
+static void HOP_PRINTF(3, 0) fill(char *text, size_t size, const char *format, va_list arguments)
+{
+    (void)vsnprintf(text, size, format, arguments);
+    (void)hop_text_quote(text);
+}
+
 enum hop_status hop_fail_with(struct hop_diag *diag, enum hop_status status, const char *format, va_list arguments)
 {
     char text[sizeof diag->what + sizeof diag->expected] = "";
@@ -52,6 +59,8 @@ enum hop_status hop_fail_with(struct hop_diag *diag, enum hop_status status, con
                    (int)(what < sizeof diag->what ? what : sizeof diag->what - 1), text);
     if (what < strlen(text))
         (void)snprintf(diag->expected, sizeof diag->expected, "%s", text + what + 1);
+    (void)hop_text_quote(diag->what);
+    (void)hop_text_quote(diag->expected);
     return status;
 }
 
@@ -81,7 +90,7 @@ void hop_failure_place(struct hop_failure *failure, const char *format, ...)
     if (failure->status == HOP_OK || failure->status == HOP_ERR_MEMORY || !diag || diag->place[0])
         return;
     va_start(arguments, format);
-    (void)vsnprintf(diag->place, sizeof diag->place, format, arguments);
+    fill(diag->place, sizeof diag->place, format, arguments);
     va_end(arguments);
 }
 
@@ -97,7 +106,7 @@ void hop_diag_place(struct hop_diag *diag, const char *format, ...)
     if (diag) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(diag->place, sizeof diag->place, format, arguments);
+        fill(diag->place, sizeof diag->place, format, arguments);
         va_end(arguments);
     }
 }
@@ -107,7 +116,7 @@ void hop_diag_expect(struct hop_diag *diag, const char *format, ...)
     if (diag) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(diag->expected, sizeof diag->expected, format, arguments);
+        fill(diag->expected, sizeof diag->expected, format, arguments);
         va_end(arguments);
     }
 }

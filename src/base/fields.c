@@ -147,10 +147,9 @@ char *hop_text_clean(struct hop_arena *arena, const char *text, size_t length)
     char *copy = hop_arena_string(arena, text, length);
     if (!copy)
         return NULL;
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)copy[i] < ' ' || copy[i] == 0x7f)
-            copy[i] = ' ';
-    }
+    for (size_t i = 0; i < length; i++)
+        copy[i] = copy[i] == '\t' || copy[i] == '\r' ? ' ' : copy[i];
+    length = strlen(hop_text_quote(copy));
     while (length > 0 && copy[length - 1] == ' ')
         copy[--length] = '\0';
     return copy + strspn(copy, " ");

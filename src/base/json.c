@@ -34,8 +34,7 @@ static void put_key(struct cut *cut, const char *key)
 {
     for (const char *c = key; *c; c++) {
         char one[2] = {*c, '\0'};
-        bool control = (unsigned char)*c < 0x20 || *c == 0x7f; /* may not reach a terminal */
-        put(cut, *c == '~' ? "~0" : *c == '/' ? "~1" : control ? "?" : one);
+        put(cut, *c == '~' ? "~0" : *c == '/' ? "~1" : one);
     }
 }
 
@@ -68,6 +67,7 @@ static void place(const struct hop_json *at)
     if (diag) {
         struct cut cut = {diag->place, 0, sizeof diag->place};
         put_pointer(&cut, at);
+        (void)hop_text_quote(diag->place);
     }
 }
 
@@ -305,9 +305,10 @@ const char *hop_json_string(const struct hop_json *at)
 const char *hop_json_name(const struct hop_json *at)
 {
     const char *name = hop_json_string(at);
-    for (const char *c = name; c && *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            hop_json_fail(at, HOP_ERR_INVALID, "this name contains the control character 0x%02x", (unsigned)*c);
+    for (const char *c = name; c && *c; c += hop_text_utf8(c)) { /* jansson lets nothing else through */
+        if (!hop_text_shown(c))
+            hop_json_fail(at, HOP_ERR_INVALID, "this name contains the control character 0x%02x",
+                          (unsigned char)c[hop_text_utf8(c) - 1]);
     }
     return ok(at) ? name : NULL;
 }

@@ -166,6 +166,30 @@ unsigned hop_text_utf8(const char *text)
     return length;
 }
 
+unsigned hop_text_shown(const char *text)
+{
+    unsigned length = hop_text_utf8(text);
+    unsigned char c = (unsigned char)text[0];
+    bool control = c < ' ' || c == 0x7f || (c == 0xc2 && length == 2 && (unsigned char)text[1] < 0xa0);
+    return control ? 0 : length;
+}
+
+char *hop_text_quote(char *text)
+{
+    char *to = text;
+    for (const char *c = text; c && *c;) {
+        unsigned length = hop_text_utf8(c), shown = hop_text_shown(c);
+        if (!shown)
+            *to++ = '?';
+        for (unsigned i = 0; i < shown; i++)
+            *to++ = c[i];
+        c += length ? length : 1;
+    }
+    if (to)
+        *to = '\0';
+    return text;
+}
+
 double hop_text_number(const char *text, char **end)
 {
     return strtod_l(text, end,

@@ -45,8 +45,9 @@ static enum stat_read read_stat(const char *path, struct process_stat *stat)
         return error == ENOENT || error == ESRCH ? STAT_GONE : STAT_UNKNOWN;
     text[length] = '\0';
     const char *at = strrchr(text, ')');
-    bool fine = at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %ld %*d %llu",
-                             &stat->state, &stat->user, &stat->system, &stat->threads, &stat->started) == 5;
+    bool fine =
+        at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %ld %*d %llu",
+                     &stat->state, &stat->user, &stat->system, &stat->threads, &stat->started) == 5;
     return fine ? STAT_READ : STAT_UNKNOWN;
 }
 

@@ -64,7 +64,7 @@ enum hop_status hop_source_load_bytes(const char *path, struct hop_source *sourc
     if (!standard)
         (void)fclose(file);
     if (status == HOP_OK) {
-        loaded.name = strdup(shown);
+        loaded.name = hop_text_quote(strdup(shown));
         if (!loaded.name)
             status = hop_fail_memory(diag);
     }
@@ -86,7 +86,7 @@ enum hop_status hop_source_load(const char *path, struct hop_source *source, str
 enum hop_status hop_source_copy(const char *name, const char *text, size_t size, struct hop_source *source,
                                 struct hop_diag *diag)
 {
-    struct hop_source copy = {strdup(name), malloc(size + 1), size};
+    struct hop_source copy = {hop_text_quote(strdup(name)), malloc(size + 1), size};
     if (!copy.name || !copy.text) {
         hop_source_finish(&copy);
         return hop_fail_memory(diag);

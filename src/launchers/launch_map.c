@@ -75,9 +75,9 @@ static enum hop_status check_hosts(const struct hop_launch_plan *launch)
 /* A line to paste is one line. */
 static enum hop_status check_text(const struct hop_launch_plan *launch, const char *what, const char *text)
 {
-    size_t i = 0;
-    while ((unsigned char)text[i] >= ' ' && text[i] != 127)
-        i++;
+    size_t i = 0, length;
+    while ((length = hop_text_shown(text + i)))
+        i += length;
     if (i > 0 && text[i] == '\0')
         return HOP_OK;
     hop_fail(launch->diag, HOP_ERR_INVALID, "the %s %s\none line of printable characters", what,

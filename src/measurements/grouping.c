@@ -57,7 +57,7 @@ static const char *keep_text(struct hop_measurements *m, const char *format, va_
 {
     char text[TEXT_MAX];
     (void)vsnprintf(text, sizeof text, format, arguments);
-    return hop_arena_string(&m->arena, text, strlen(text));
+    return hop_arena_string(&m->arena, hop_text_quote(text), strlen(text));
 }
 
 const char *hop_measurements_text(struct hop_measurements *m, const char *format, ...)
@@ -100,8 +100,8 @@ void hop_rows_add(struct hop_row_builder *b, const char *const ends[2], uint64_t
     row.notes = keep_text(m, notes, arguments);
     va_end(arguments);
     row.transfer = hop_measurements_text(m, "t%u", m->count + 1);
-    row.from = hop_arena_string(&m->arena, ends[0], strlen(ends[0]));
-    row.to = hop_arena_string(&m->arena, ends[1], strlen(ends[1]));
+    row.from = hop_measurements_text(m, "%s", ends[0]);
+    row.to = hop_measurements_text(m, "%s", ends[1]);
     row.line = b->line;
     row.from_column = row.to_column = b->column;
     row.rate_given = !isnan(rate_Bps) && !b->timed;

@@ -107,7 +107,7 @@ static void read_record(struct reader *r)
         else
             for (; !at_line_end(r) && *r->at != ',' && good(r); step(r))
                 keep(r, false, text, &length);
-        field.text = hop_arena_string(&r->made->arena, text, length);
+        field.text = hop_text_quote(hop_arena_string(&r->made->arena, text, length));
         r->fields[r->field_count++] = field;
         if (!good(r) || at_line_end(r))
             break;

@@ -45,7 +45,7 @@ static void put_text(struct hop_buffer *out, const char *text, unsigned limit)
     for (const char *c = text; *c;) {
         unsigned length = hop_text_utf8(c);
         char piece[5] = "?";
-        if (length > 1 || (length == 1 && (unsigned char)*c >= 0x20 && *c != 0x7f))
+        if (hop_text_shown(c))
             memcpy(piece, c, length);
         c += length ? length : 1;
         if (++count == limit && *c) {

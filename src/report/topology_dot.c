@@ -11,7 +11,7 @@ static void add_escaped(struct hop_buffer *out, const char *text)
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
             hop_buffer_puts(out, "\\");
-        hop_buffer_add(out, (unsigned char)*text < 0x20 ? " " : text, 1);
+        hop_buffer_add(out, text, 1);
     }
 }
 

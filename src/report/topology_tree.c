@@ -28,13 +28,6 @@ static const char *kind_text(enum hop_node_kind kind)
     return texts[kind];
 }
 
-/* Texts of other people's files: control characters must not reach a terminal. */
-static void add_shown(struct hop_buffer *out, const char *text)
-{
-    for (; *text; text++)
-        hop_buffer_add(out, (unsigned char)*text < 0x20 || *text == 0x7f ? " " : text, 1);
-}
-
 /* "gen4 x16 28.81 GB/s" */
 static void link_text(const struct hop_topology *topology, const struct hop_link *link, char *text, size_t size)
 {
@@ -70,7 +63,7 @@ static void add_families(struct hop_buffer *out, const struct hop_topology *topo
 
 static void print_header(struct hop_buffer *out, const struct hop_topology *topology)
 {
-    add_shown(out, hop_topology_name(topology));
+    hop_buffer_puts(out, hop_topology_name(topology));
     hop_buffer_puts(out, hop_topology_node_count(topology) ? ": " : "");
     hop_add_kinds(out, topology);
     uint32_t domains = hop_topology_domain_count(topology);
@@ -431,14 +424,14 @@ char *hop_topology_to_tree(const struct hop_topology *topology)
     print_header(&out, topology);
     if (hop_topology_lacks(topology)) {
         hop_buffer_puts(&out, "A SKELETON, which lacks ");
-        add_shown(&out, hop_topology_lacks(topology));
+        hop_buffer_puts(&out, hop_topology_lacks(topology));
         hop_buffer_puts(&out, "\n");
     }
     print_forest(&out, topology, &arena);
     print_links(&out, topology, &arena);
     for (size_t i = 0; (note = hop_topology_note(topology, i)); i++) {
         hop_buffer_puts(&out, i ? "  " : "\nnotes:\n  ");
-        add_shown(&out, note);
+        hop_buffer_puts(&out, note);
         hop_buffer_puts(&out, "\n");
     }
     return hop_take_report(&out, &arena);

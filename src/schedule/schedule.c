@@ -20,7 +20,7 @@ struct hop_schedule *hop_schedule_create(const char *name)
     if (!schedule)
         return NULL;
     schedule->failure.diag = &schedule->diag;
-    schedule->file = schedule->name = hop_arena_string(&schedule->arena, name, strlen(name));
+    schedule->file = schedule->name = hop_text_quote(hop_arena_string(&schedule->arena, name, strlen(name)));
     schedule->index = calloc(1, sizeof *schedule->index);
     if (schedule->index && pthread_mutex_init(&schedule->index->lock, NULL) != 0) {
         free(schedule->index);
@@ -106,9 +106,9 @@ bool hop_op_name_check(const char *name, size_t length, struct hop_diag *diag)
     bool fine = length > 0 && length <= HOP_OP_NAME_LIMIT && !strchr("{[<", name[0]) && /* these begin JSON and XML */
                 strncmp(name, "\xef\xbb\xbf", 3) != 0; /* and a byte order mark is dropped in front */
     for (size_t i = 0, step; fine && i < length; i += step) {
-        unsigned char c = (unsigned char)name[i];
-        step = hop_text_utf8(name + i); /* the text goes on behind the name, so looking past its end is safe */
-        fine = step && i + step <= length && c > ' ' && c != 127 && c != ':' && c != ';' && c != '#' && c != ',' &&
+        char c = name[i];
+        step = hop_text_shown(name + i); /* the text goes on behind the name, so looking past its end is safe */
+        fine = step && i + step <= length && c != ' ' && c != ':' && c != ';' && c != '#' && c != ',' &&
                !(c == '-' && i + 1 < length && name[i + 1] == '>');
     }
     for (size_t i = 0; fine && i < HOP_COUNT(reserved); i++)
@@ -425,8 +425,8 @@ void hop_schedule_keep_comment(struct hop_schedule *schedule, const char *text, 
                      ? hop_arena_string(&schedule->arena, text, length)
                      : NULL;
     for (size_t i = 0, step; kept && i < length; i += step) {
-        step = hop_text_utf8(kept + i);
-        if (step == 0 || (unsigned char)kept[i] < ' ' || kept[i] == 0x7f)
+        step = hop_text_shown(kept + i);
+        if (step == 0)
             return;
     }
     if (kept)

@@ -17,7 +17,7 @@ void hop_build_rename(struct hop_build *build, const char *name)
 {
     if (!hop_build_ok(build))
         return;
-    build->topology->name = hop_arena_string(&build->topology->arena, name, strlen(name));
+    build->topology->name = hop_text_quote(hop_arena_string(&build->topology->arena, name, strlen(name)));
     if (!build->topology->name)
         build->failure.status = hop_fail_memory(build->failure.diag);
 }
@@ -126,7 +126,7 @@ void hop_build_lack(struct hop_build *build, const char *what)
 {
     if (!hop_build_ok(build) || build->topology->lacks)
         return;
-    build->topology->lacks = hop_arena_string(&build->topology->arena, what, strlen(what));
+    build->topology->lacks = hop_text_quote(hop_arena_string(&build->topology->arena, what, strlen(what)));
     if (!build->topology->lacks)
         build->failure.status = hop_fail_memory(build->failure.diag);
 }

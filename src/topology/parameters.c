@@ -225,7 +225,7 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
                         rule->expected ? rule->expected : "a positive, finite value");
     if (!isnan(uncertainty) && !(uncertainty >= 0 && uncertainty <= 1e18))
         return hop_fail(diag, HOP_ERR_INVALID, "the uncertainty of parameter %s cannot be %g", name, uncertainty);
-    char *kept = hop_arena_string(&topology->arena, origin, strlen(origin));
+    char *kept = hop_text_quote(hop_arena_string(&topology->arena, origin, strlen(origin)));
     if (!kept)
         return hop_fail_memory(diag);
     parameter->value = parameter->low = parameter->high = value;

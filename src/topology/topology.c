@@ -59,7 +59,7 @@ struct hop_topology *hop_topology_create(const char *name)
     struct hop_topology *topology = calloc(1, sizeof *topology);
     if (!topology)
         return NULL;
-    topology->name = hop_arena_string(&topology->arena, name, strlen(name));
+    topology->name = hop_text_quote(hop_arena_string(&topology->arena, name, strlen(name)));
     if (!topology->name || !hop_parameters_init(topology)) {
         hop_topology_destroy(topology);
         return NULL;
@@ -132,7 +132,7 @@ struct hop_link hop_link_default(enum hop_link_kind kind, uint32_t from, uint32_
 static bool keep(struct hop_topology *topology, const char **text)
 {
     if (*text)
-        *text = hop_arena_string(&topology->arena, *text, strlen(*text));
+        *text = hop_text_quote(hop_arena_string(&topology->arena, *text, strlen(*text)));
     return !topology->arena.failed;
 }
 
@@ -279,7 +279,7 @@ enum hop_status hop_topology_add_note(struct hop_topology *topology, const char 
     va_end(arguments);
     if (topology->note_count >= 1000) /* enough to read; a hostile input must not fill memory with remarks */
         return HOP_OK;
-    char *kept = hop_arena_string(&topology->arena, text, strlen(text));
+    char *kept = hop_arena_string(&topology->arena, hop_text_quote(text), strlen(text));
     if (!kept || !HOP_GROW(&topology->arena, topology->notes, topology->note_count + 1))
         return HOP_ERR_MEMORY;
     topology->notes[topology->note_count++] = kept;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Quantities: every unit, exact round trips over many values, limits, and texts that are none. */
-#include "hopcast/units.h"
+#include "base/base.h"
 #include "test.h"
+
+#include <math.h>
 
 enum { VALUES = 20000 };
 
@@ -351,6 +353,48 @@ static void shown_values_have_four_significant_digits(void **state)
     }
 }
 
+static void what_is_no_number_is_a_dash_and_no_share_a_power_of_ten(void **state)
+{
+    (void)state;
+    char text[40];
+    assert_string_equal(hop_show_fixed(1.005, 1, text, sizeof text), "1.0");
+    assert_string_equal(hop_show_fixed(INFINITY, 1, text, sizeof text), "-");
+    assert_string_equal(hop_show_seconds(NAN, text, sizeof text), "-");
+    assert_string_equal(hop_show_rate(INFINITY, text, sizeof text), "-");
+    assert_string_equal(hop_show_percent(2.6 - 0.004, 2, text, sizeof text), "260");
+    assert_string_equal(hop_show_percent(0.996, 2, text, sizeof text), "100");
+    assert_string_equal(hop_show_percent(0.994, 2, text, sizeof text), "99");
+    assert_string_equal(hop_show_percent(0.07, 2, text, sizeof text), "7");
+    assert_string_equal(hop_show_percent(3e-15, 2, text, sizeof text), "0.0001");
+    assert_string_equal(hop_show_percent(0, 2, text, sizeof text), "0");
+    assert_string_equal(hop_show_percent(-NAN, 2, text, sizeof text), "-");
+}
+
+static void what_is_quoted_moves_no_cursor(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"gpu\xc3\xa9 0", "gpu\xc3\xa9 0"},
+                                           {"\x1b[31m\n\x7f", "?[31m??"},
+                                           {"a\xc2\x9b"
+                                            "31m",
+                                            "a?31m"},
+                                           {"\xff\xc2", "??"},
+                                           {"\xe2\x82", "??"},
+                                           {"", ""}};
+    for (size_t i = 0; i < HOP_COUNT(pairs); i++) {
+        char text[32];
+        struct hop_diag diag;
+        assert_string_equal(hop_text_quote(strcpy(text, pairs[i][0])), pairs[i][1]);
+        (void)hop_fail(&diag, HOP_ERR_SYNTAX, "'%s'\n%s", pairs[i][0], pairs[i][0]);
+        hop_diag_place(&diag, "%s", pairs[i][0]);
+        assert_non_null(strstr(diag.what, pairs[i][1]));
+        assert_string_equal(diag.place, pairs[i][1]);
+        if (!strchr(pairs[i][0], '\n'))
+            assert_string_equal(diag.expected, pairs[i][1]);
+    }
+    assert_null(hop_text_quote(NULL));
+}
+
 static void a_buffer_too_small_is_never_overrun(void **state)
 {
     (void)state;
@@ -382,6 +426,8 @@ TEST_GROUP(units)
         cmocka_unit_test(seconds_round_trip),
         cmocka_unit_test(times_are_written_short),
         cmocka_unit_test(shown_values_have_four_significant_digits),
+        cmocka_unit_test(what_is_no_number_is_a_dash_and_no_share_a_power_of_ten),
+        cmocka_unit_test(what_is_quoted_moves_no_cursor),
         cmocka_unit_test(a_buffer_too_small_is_never_overrun),
     };
     return RUN_TESTS(tests, NULL, NULL);

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hop_algorithm_table *table, *same;
     struct hop_diag diag;
     if (hop_algorithm_table_parse("input", (const char *)data, size, &table, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     char *text = hop_algorithm_table_to_text(table), *again = NULL;

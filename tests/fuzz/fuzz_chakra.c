@@ -36,7 +36,8 @@ static void check(const struct hop_schedule *schedule)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[RANKS] = {"f.0.et", "f.1.et", "f.2.et", "f.3.et"};
-    struct hop_trace_options options = {.control = size > 0 ? (enum hop_trace_control)(data[0] >> 5 & 1) : HOP_TRACE_CONTROL_AUTO};
+    struct hop_trace_options options = {.control = size > 0 ? (enum hop_trace_control)(data[0] >> 5 & 1)
+                                                            : HOP_TRACE_CONTROL_AUTO};
     struct hop_schedule *schedule;
     struct hop_diag diag = {0};
     if (size == 0)
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sizes[r] = share ? piece : size - 1;
     }
     if (hop_schedule_parse_chakra(names, traces, sizes, ranks, &options, &schedule, &diag) != HOP_OK) {
-        MUST(diag.what[0] && (diag.place[0] || diag.status == HOP_ERR_MEMORY));
+        MUST(is_said(diag.what) && (is_said(diag.place) || diag.status == HOP_ERR_MEMORY));
         return 0;
     }
     check(schedule);

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(hop_source_copy("input", (const char *)data, size, &source, NULL) == HOP_OK);
     enum hop_status status = hop_checkpoint_parse(&source, &checkpoint, HOP_TASK_DONE, &part, &diag);
     if (status != HOP_OK)
-        MUST(diag.what[0] && strncmp(diag.place, "input:", 6) == 0 && diag.expected[0]);
+        MUST(is_said(diag.what) && strncmp(diag.place, "input:", 6) == 0 && is_said(diag.expected));
     check(&checkpoint, &part);
     hop_source_finish(&source);
     for (uint32_t k = 0; k < RECORDS; k++)

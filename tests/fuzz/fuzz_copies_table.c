@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct hop_copies_row *row = NULL;
     struct hop_diag diag;
     if (hop_table_parse(&table, "input", (const char *)data, size, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     char *text = hop_table_to_text(&table), *again = NULL;
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hop_copies_find(&table, "allreduce", 5, size, &row, &diag) == HOP_OK)
         MUST(row->staged <= row->of && (row->packet_bytes > 0) == (row->staged > 0));
     else
-        MUST(diag.what[0]);
+        MUST(is_said(diag.what));
     hop_table_finish(&same);
     hop_table_finish(&table);
     free(text);

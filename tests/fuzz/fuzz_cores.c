@@ -35,7 +35,7 @@ static void load(const char *source)
     struct hop_cores *cores;
     struct hop_diag diag;
     if (hop_cores_load(source, &cores, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return;
     }
     look_at(cores);

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hop_build_begin(&build, source, &diag);
     hop_topology_generate(source, &build);
     if (hop_build_end(&build, &topology) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0] && diag.expected[0]);
+        MUST(is_said(diag.what) && is_said(diag.place) && is_said(diag.expected));
         return 0;
     }
     MUST(hop_topology_finish(topology, &diag) == HOP_OK);

@@ -23,7 +23,7 @@ static uint32_t read_faults(const struct hop_topology *topology, char *text, str
         if (hop_fault_read(topology, line, &faults[count], &diag) == HOP_OK)
             count++;
         else
-            MUST(diag.what[0]);
+            MUST(is_said(diag.what));
     }
     return count;
 }
@@ -54,10 +54,10 @@ static void simulate(struct hop_topology *topology, const struct hop_packet_opti
     MUST(hop_network_create(topology, NULL, &network, &diag) == HOP_OK);
     if (hop_simulate(network, schedule, &options, &timeline, &diag) == HOP_OK) {
         check(timeline);
-        free(hop_timeline_to_json(timeline, NULL, false));
+        no_nan(hop_timeline_to_json(timeline, NULL, false), NULL, 0);
         hop_timeline_destroy(timeline);
     } else {
-        MUST(diag.what[0]);
+        MUST(is_said(diag.what));
     }
     hop_network_destroy(network);
     hop_schedule_destroy(schedule);

@@ -20,7 +20,7 @@ static struct hop_topology *machine(void)
     return topology;
 }
 
-static void check_result(const struct hop_fit_result *result)
+static void check_result(const struct hop_fit_result *result, const uint8_t *data, size_t size)
 {
     const struct hop_comparison *c = result->comparison;
     for (uint32_t i = 0; i < result->parameter_count; i++) {
@@ -33,7 +33,7 @@ static void check_result(const struct hop_fit_result *result)
         MUST(c->candidates[i].count == c->row_count); /* held out ones, too: once each */
     for (uint32_t r = 0; r < c->row_count; r++)
         MUST(c->rows[r].candidate_s[1] > 0 && isfinite(c->rows[r].candidate_s[1]));
-    free(hop_fit_result_to_json(result));
+    no_nan(hop_fit_result_to_json(result), data, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -49,10 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hop_measurements_count(measurements) > ROWS_MAX) {
         /* larger ones take longer, and say no more */
     } else if (hop_calibrate_fit(measurements, topology, &options, &result, &diag) == HOP_OK) {
-        check_result(result);
+        check_result(result, data, size);
         hop_fit_result_destroy(result);
     } else {
-        MUST(diag.what[0] && diag.status != HOP_OK && diag.status != HOP_ERR_MEMORY);
+        MUST(is_said(diag.what) && diag.status != HOP_OK && diag.status != HOP_ERR_MEMORY);
     }
     hop_topology_destroy(topology);
     hop_measurements_destroy(measurements);

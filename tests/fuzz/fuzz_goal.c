@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum hop_status status = hop_schedule_parse("input", input, sizeof head - 1 + size, &schedule, &diag);
     free(input);
     if (status != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     char *text = hop_schedule_to_text(schedule), *goal = NULL;

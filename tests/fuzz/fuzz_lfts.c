@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum hop_status status = hop_topology_parse("input", text, sizeof fabric - 1 + size, &topology, &diag);
     free(text);
     if (status != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     struct hop_router *router = hop_router_create(topology);

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check(t2, result, &options);
             hop_map_result_destroy(result);
         } else {
-            MUST(diag.what[0] && diag.expected[0]);
+            MUST(is_said(diag.what) && is_said(diag.expected));
         }
     }
     hop_traffic_destroy(traffic);

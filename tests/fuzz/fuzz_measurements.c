@@ -30,11 +30,11 @@ static void read_with(const uint8_t *data, size_t size, const struct hop_measure
     struct hop_diag diag;
     uint32_t rows = 0, notes = 0;
     if (hop_measurements_read("input", (const char *)data, size, options, &measurements, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0] && diag.status != HOP_OK);
+        MUST(is_said(diag.what) && is_said(diag.place) && diag.status != HOP_OK);
         return;
     }
     while (hop_measurements_note(measurements, notes))
-        MUST(hop_measurements_note(measurements, notes++)[0]);
+        MUST(is_said(hop_measurements_note(measurements, notes++)));
     for (uint32_t i = 0; i < hop_measurements_count(measurements); i++) {
         const struct hop_measurement *m = hop_measurements_at(measurements, i);
         MUST(!m->collective || (options && options->collectives));

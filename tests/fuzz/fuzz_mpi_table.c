@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hop_table table = {.kind = &hop_mpi_table_kind}, same = table;
     struct hop_diag diag;
     if (hop_table_parse(&table, "input", (const char *)data, size, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     char *text = hop_table_to_text(&table), *again = NULL;
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t travels = hop_mpi_table_travels(&table, 2);
     by = hop_mpi_table_find(&table, HOP_MPI_TABLE_NEIGHBOURS, 2, true, travels < 0 ? 0 : (uint64_t)travels);
     MUST(travels >= -1 && travels <= HOP_MPI_TRAVELS_MOST && (travels >= 0) == (by != NULL));
-    MUST(hop_mpi_table_check(&table, "an MPI", &diag) == HOP_OK || diag.what[0]);
+    MUST(hop_mpi_table_check(&table, "an MPI", &diag) == HOP_OK || is_said(diag.what));
     hop_table_finish(&same);
     hop_table_finish(&table);
     free(text);

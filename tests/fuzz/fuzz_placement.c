@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hop_schedule *schedule, *placed;
     struct hop_diag diag;
     if (hop_placement_parse("input", (const char *)data, size, &placement, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     MUST(hop_placement_count(placement) > 0);
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hop_placement_apply(placement, schedule, &placed, &diag) == HOP_OK)
         hop_schedule_destroy(placed);
     else
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
     hop_schedule_destroy(schedule);
     hop_placement_destroy(placement);
     return 0;

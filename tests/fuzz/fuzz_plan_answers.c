@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hop_plan_answers_read(&answers, source, &diag) == HOP_OK)
         check(&answers);
     else
-        MUST(diag.what[0] && strncmp(diag.place, "input:", 6) == 0 && diag.expected[0]);
+        MUST(is_said(diag.what) && strncmp(diag.place, "input:", 6) == 0 && is_said(diag.expected));
     hop_plan_answers_finish(&answers);
     return 0;
 }

@@ -32,7 +32,7 @@ static void visit(uint32_t op, const struct hop_segment *segment, void *context)
     MUST(segment->rate_Bps >= 0 && isfinite(segment->rate_Bps));
 }
 
-static void check_timeline(struct hop_timeline *timeline)
+static void check_timeline(struct hop_timeline *timeline, const uint8_t *data, size_t size)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
     uint32_t count = hop_schedule_count(schedule);
@@ -46,13 +46,13 @@ static void check_timeline(struct hop_timeline *timeline)
         for (uint32_t a = 0; a < op->after_count; a++)
             MUST(hop_timeline_span(timeline, op->after[a]).end_s <= span.start_s);
         (void)hop_timeline_segments(timeline, i, NULL, 0);
-        free(hop_timeline_explain(timeline, i));
+        no_nan(hop_timeline_explain(timeline, i), data, size);
     }
     for (uint32_t i = 0; i < hop_timeline_interval_count(timeline); i++)
         hop_timeline_interval(timeline, i, &start_s, &end_s, visit, &count);
-    free(hop_timeline_to_json(timeline, NULL, true));
-    free(hop_timeline_to_trace(timeline));
-    free(hop_timeline_to_gantt(timeline, &(struct hop_gantt_options){0}));
+    no_nan(hop_timeline_to_json(timeline, NULL, true), data, size);
+    no_nan(hop_timeline_to_trace(timeline), data, size);
+    no_nan(hop_timeline_to_gantt(timeline, &(struct hop_gantt_options){0}), data, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -72,10 +72,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(hop_network_create(topology, models[data[0] & 3], &network, &diag) == HOP_OK);
         struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS, .sources_unlimited = data[0] & 8};
         if (hop_simulate(network, schedule, &options, &timeline, &diag) == HOP_OK) {
-            check_timeline(timeline);
+            check_timeline(timeline, data, size);
             hop_timeline_destroy(timeline);
         } else {
-            MUST(diag.what[0]);
+            MUST(is_said(diag.what));
         }
         hop_network_destroy(network);
         hop_topology_destroy(topology);

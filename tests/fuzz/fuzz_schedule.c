@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hop_schedule *schedule;
     struct hop_diag diag;
     if (hop_schedule_parse("input", (const char *)data, size, &schedule, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     struct hop_collective_options says;

@@ -20,12 +20,12 @@ static void check_choice(const struct hop_stages *stages, uint64_t bytes)
         MUST(choice.reason[0] && memchr(choice.reason, '\0', sizeof choice.reason));
         MUST(isnan(choice.whole.time_s) || best->time_s <= choice.whole.time_s * (1 + 1e-9));
     } else {
-        MUST(diag.what[0]);
+        MUST(is_said(diag.what));
     }
     if (hop_stages_gather(stages, &gather, &diag) == HOP_OK)
         MUST(gather.reason[0] && gather.best < 3);
     else
-        MUST(stages->count < 2 && diag.what[0]);
+        MUST(stages->count < 2 && is_said(diag.what));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hop_stages *stages, *same;
     struct hop_diag diag;
     if (hop_stages_parse("input", (const char *)data, size, &stages, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     char *text = hop_stages_to_text(stages), *again = NULL;

@@ -19,7 +19,7 @@ static void check_routes(const struct hop_topology *topology)
         for (uint32_t to = count - few; to < count; to++) {
             uint32_t index;
             if (hop_router_find(router, from, to, &index, &diag) != HOP_OK) {
-                MUST(diag.what[0]);
+                MUST(is_said(diag.what));
                 continue;
             }
             const struct hop_route *route = hop_router_route(router, index);
@@ -41,13 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hop_topology *topology, *again;
     struct hop_diag diag;
     if (hop_topology_parse("input", (const char *)data, size, &topology, &diag) != HOP_OK) {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
         return 0;
     }
     check_routes(topology);
-    free(hop_topology_to_tree(topology));
-    free(hop_topology_to_dot(topology));
-    free(hop_topology_to_svg(topology));
+    no_nan(hop_topology_to_tree(topology), data, size);
+    no_nan(hop_topology_to_dot(topology), data, size);
+    no_nan(hop_topology_to_svg(topology), data, size);
     char *json = hop_topology_to_json(topology);
     MUST(json);
     MUST(hop_topology_parse("json", json, strlen(json), &again, &diag) == HOP_OK);

@@ -49,7 +49,7 @@ static void try_schedule(const char *text, size_t size)
         check(traffic);
         hop_traffic_destroy(traffic);
     } else {
-        MUST(diag.what[0] && diag.place[0]);
+        MUST(is_said(diag.what) && is_said(diag.place));
     }
     hop_schedule_destroy(schedule);
 }
@@ -75,7 +75,7 @@ static void try_pattern(const uint8_t *data, size_t size)
         check(traffic);
         hop_traffic_destroy(traffic);
     } else {
-        MUST(diag.what[0] && diag.expected[0]);
+        MUST(is_said(diag.what) && is_said(diag.expected));
     }
 }
 
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_text(traffic);
         hop_traffic_destroy(traffic);
     } else {
-        MUST(diag.what[0] && diag.place[0] && diag.expected[0]);
+        MUST(is_said(diag.what) && is_said(diag.place) && is_said(diag.expected));
     }
     try_schedule(text, size);
     try_pattern(data, size);

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(hop_format_bytes(bytes, buffer, sizeof buffer) == buffer);
         MUST(hop_parse_bytes(buffer, strlen(buffer), &bytes_again, NULL) == HOP_OK && bytes_again == bytes);
     } else {
-        MUST(diag.what[0]);
+        MUST(is_said(diag.what));
     }
     if (hop_parse_seconds(text, size, &value, &diag) == HOP_OK) {
         MUST(isfinite(value) && value >= 0);
@@ -44,13 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(hop_parse_seconds(buffer, strlen(buffer), &again, NULL) == HOP_OK && again == value);
         (void)hop_show_seconds(value, buffer, sizeof buffer);
     } else {
-        MUST(diag.what[0]);
+        MUST(is_said(diag.what));
     }
     if (hop_parse_rate(text, size, &value, &diag) == HOP_OK) {
         MUST(isfinite(value) && value >= 0);
         (void)hop_show_rate(value, buffer, sizeof buffer);
     } else {
-        MUST(diag.what[0]);
+        MUST(is_said(diag.what));
     }
     return 0;
 }
