@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/random.h"
+#include "schedule/processes.h"
 #include "schedule/schedule.h"
 #include "simulate/users.h"
 
@@ -17,8 +17,6 @@ __extension__ typedef unsigned __int128 wide;
 
 /* What a key of two words stands for, by kind. */
 enum key_kind {
-    KEY_RANK,
-    KEY_DEVICE,
     KEY_CPU,
     KEY_NIC_OUT,
     KEY_NIC_IN,
@@ -30,70 +28,16 @@ enum key_kind {
     KEY_DURATION
 };
 
-struct key {
-    uint64_t a, b;
-    uint32_t kind;
-    uint32_t value;
-};
-
-struct table {
-    struct key *keys;
-    uint32_t slots, count;
-};
-
 struct compiler {
     struct hop_messages *m;
     const struct hop_topology *topology;
-    struct table channels,
+    struct hop_processes processes;
+    struct hop_keys channels,
         others; /* apart, since channels may be millions and the others are few and asked for often */
     uint64_t o, g, L, R, S;
     wide G, O, A, E; /* 1e-21 s a byte */
     struct hop_diag *diag;
 };
-
-/* ---- keys ---- */
-
-static struct key *slot_of(const struct table *table, enum key_kind kind, uint64_t a, uint64_t b)
-{
-    uint32_t i = (uint32_t)hop_mix(hop_mix(a + kind) + b) & (table->slots - 1);
-    for (;; i = (i + 1) & (table->slots - 1)) {
-        struct key *key = &table->keys[i];
-        if (key->value == HOP_NONE || (key->a == a && key->b == b && key->kind == kind))
-            return key;
-    }
-}
-
-static bool grow(struct table *table)
-{
-    struct table more = {NULL, table->slots ? table->slots * 2 : 1024, table->count};
-    if (table->slots <= UINT32_MAX / 4)
-        more.keys = malloc((size_t)more.slots * sizeof *more.keys);
-    if (!more.keys)
-        return false;
-    memset(more.keys, 0xff, (size_t)more.slots * sizeof *more.keys); /* every value HOP_NONE */
-    for (uint32_t i = 0; i < table->slots; i++) {
-        const struct key *key = &table->keys[i];
-        if (key->value != HOP_NONE)
-            *slot_of(&more, key->kind, key->a, key->b) = *key;
-    }
-    free(table->keys);
-    *table = more;
-    return true;
-}
-
-/* The number of a key, `fresh` if it is new; HOP_NONE: out of memory. */
-static uint32_t number_of(struct compiler *c, enum key_kind kind, uint64_t a, uint64_t b, uint32_t fresh)
-{
-    struct table *table = kind == KEY_CHANNEL ? &c->channels : &c->others;
-    if (table->count * 2 >= table->slots && !grow(table))
-        return HOP_NONE;
-    struct key *key = slot_of(table, kind, a, b);
-    if (key->value == HOP_NONE) {
-        *key = (struct key){a, b, kind, fresh};
-        table->count++;
-    }
-    return key->value;
-}
 
 /* ---- times ---- */
 
@@ -193,14 +137,13 @@ static enum hop_status read_parameters(struct compiler *c)
 static uint32_t process_of(struct compiler *c, const struct hop_place *place, uint32_t op)
 {
     struct hop_messages *m = c->m;
-    bool ranked = place->rank >= 0;
-    uint32_t found = number_of(c, ranked ? KEY_RANK : KEY_DEVICE,
-                               ranked ? (uint64_t)place->rank : (uintptr_t)place->device, 0, m->process_count);
+    uint32_t found = hop_process_of(&c->processes, place);
     if (found != m->process_count || found == HOP_NONE)
         return found;
     if (!HOP_GROW(&m->arena, m->processes, (size_t)found + 1))
         return HOP_NONE;
-    m->processes[m->process_count++] = (struct hop_party){ranked ? place->rank : -1, place->device, op, found};
+    m->processes[m->process_count++] =
+        (struct hop_party){place->rank >= 0 ? place->rank : -1, place->device, op, found};
     return found;
 }
 
@@ -290,7 +233,7 @@ static enum hop_status order_processes(struct compiler *c)
 static uint32_t clock_of(struct compiler *c, enum key_kind kind, uint32_t process, uint32_t number)
 {
     struct hop_messages *m = c->m;
-    uint32_t found = number_of(c, kind, process, number, m->clock_count);
+    uint32_t found = hop_keys_number(&c->others, kind, process, number, m->clock_count);
     if (found != m->clock_count || found == HOP_NONE)
         return found;
     if (!HOP_GROW(&m->arena, m->clock_process, (size_t)found + 1))
@@ -302,7 +245,7 @@ static uint32_t clock_of(struct compiler *c, enum key_kind kind, uint32_t proces
 static uint32_t line_of(struct compiler *c, enum key_kind kind, uint32_t process, uint32_t cpu, uint32_t nic)
 {
     struct hop_messages *m = c->m;
-    uint32_t found = number_of(c, kind, process, (uint64_t)cpu << 32 | nic, m->line_count);
+    uint32_t found = hop_keys_number(&c->others, kind, process, (uint64_t)cpu << 32 | nic, m->line_count);
     if (found != m->line_count || found == HOP_NONE)
         return found;
     if (!HOP_GROW(&m->arena, m->lines, (size_t)found + 1))
@@ -323,11 +266,11 @@ static uint32_t channel_of(struct compiler *c, uint32_t from, uint32_t to, uint3
 {
     struct hop_messages *m = c->m;
     if (open) {
-        uint32_t found = number_of(c, KEY_CHANNEL, (uint64_t)HOP_NONE << 32 | to, 0, m->channel_count);
+        uint32_t found = hop_keys_number(&c->channels, KEY_CHANNEL, (uint64_t)HOP_NONE << 32 | to, 0, m->channel_count);
         m->channel_count += found == m->channel_count ? 2 : 0;
         return found;
     }
-    uint32_t found = number_of(c, KEY_CHANNEL, (uint64_t)from << 32 | to, tag, m->channel_count);
+    uint32_t found = hop_keys_number(&c->channels, KEY_CHANNEL, (uint64_t)from << 32 | to, tag, m->channel_count);
     if (found == m->channel_count && found != HOP_NONE)
         m->channel_count++;
     return found;
@@ -343,7 +286,7 @@ static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct 
         if (!to_ps(duration_s, &cost.cpu))
             return too_long(c, index);
     }
-    *found = number_of(c, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, op->eager, m->cost_count);
+    *found = hop_keys_number(&c->others, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, op->eager, m->cost_count);
     if (*found != m->cost_count && *found != HOP_NONE)
         return HOP_OK;
     if (*found == HOP_NONE || !HOP_GROW(&m->arena, m->costs, (size_t)*found + 1))
@@ -508,7 +451,8 @@ enum hop_status hop_messages_compile(struct hop_messages *m, struct hop_network 
 {
     struct compiler c = {.m = m, .topology = hop_network_topology(network), .diag = diag};
     enum hop_status status = compile(&c);
-    free(c.channels.keys);
-    free(c.others.keys);
+    hop_processes_finish(&c.processes);
+    hop_keys_finish(&c.channels);
+    hop_keys_finish(&c.others);
     return status;
 }
