@@ -345,7 +345,7 @@ static void print_never_two_way(const struct prediction *p)
                transfers, transfers == 1 ? " takes" : "s take", LINK(p->topology, first));
 }
 
-/* Of a program that sends and computes, as recorded ones do: what there is beside its longest chain of work. */
+/* Of a program that sends and computes, as recorded ones do: what there is beside its work. */
 static void print_communication(const struct prediction *p, double makespan_s)
 {
     const struct hop_schedule *schedule = hop_timeline_original(p->timeline);
@@ -357,8 +357,15 @@ static void print_communication(const struct prediction *p, double makespan_s)
         sends = sends || op->kind == HOP_OP_SEND;
     }
     if (works && sends && hop_schedule_work_chain_s(schedule, &work_s, NULL) == HOP_OK && work_s <= makespan_s)
-        printf("without communication %s, its longest chain of work; communication %s, %.1f %%\n", SECONDS(work_s),
-               SECONDS(makespan_s - work_s), 100 * (1 - work_s / makespan_s));
+        printf("without communication %s, its longest chain of work or busiest CPU; communication %s, %.1f %%\n",
+               SECONDS(work_s), SECONDS(makespan_s - work_s), 100 * (1 - work_s / makespan_s));
+}
+
+/* What whoever made the schedule has to say beside its prediction. */
+static void print_remarks(const struct prediction *p)
+{
+    for (uint32_t i = 0; hop_schedule_note(p->schedule, i); i++)
+        printf("note: %s\n", hop_schedule_note(p->schedule, i));
 }
 
 static void print_summary(const struct prediction *p)
@@ -395,6 +402,7 @@ static void print_summary(const struct prediction *p)
         printf("note: the model loads a link up to %.2f times its capacity here, a known weakness of the published "
                "model\n",
                oversubscribed);
+    print_remarks(p);
     print_loggp_default(p);
     print_inherited(p);
     print_never_two_way(p);

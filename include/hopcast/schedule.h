@@ -68,7 +68,8 @@ struct hop_op {
     bool eager : 1;                /* send: leaves at once, whatever its size */
     bool any_source : 1;           /* receive: `from` (then a copy of `to`) may be any */
     bool any_tag : 1;              /* receive: so may the tag */
-    uint16_t cpu, nic;             /* send, receive, work: which of its device's (work has no nic); model loggp */
+    uint16_t cpu, nic;             /* send, receive, work: which of its process's (work has no nic); a CPU does one work at
+                                    * a time; only model loggp asks for those of messages */
     struct hop_place from;         /* copy, send, receive: the source; reduce, work: the device (= to for reduce) */
     struct hop_place to;           /* copy, reduce, send, receive: the destination */
     uint64_t bytes;                /* all but work */
@@ -134,7 +135,8 @@ HOP_API uint32_t hop_schedule_copy(struct hop_schedule *schedule, const char *fr
 /* ready true: every source engine takes the transfer that became ready first (ties: schedule order), not the first of the schedule
  * (imported traces). */
 HOP_API void hop_schedule_set_queue_ready(struct hop_schedule *schedule, bool ready);
-/* A comment line for the head of the text form. */
+/* A comment line for the head of the text form. One that begins with HOP_COMMENT_NOTE is said beside every prediction, too. */
+#define HOP_COMMENT_NOTE "note: "
 HOP_API void hop_schedule_add_comment(struct hop_schedule *schedule, const char *format, ...) HOP_PRINTF(2, 3);
 /* The first failure so far, HOP_OK: there is none. */
 HOP_API enum hop_status hop_schedule_failure(const struct hop_schedule *made, struct hop_diag *diag);
@@ -148,12 +150,15 @@ HOP_API enum hop_status hop_schedule_finish(struct hop_schedule *made, struct ho
 HOP_API const char *hop_schedule_name(const struct hop_schedule *schedule);
 HOP_API uint32_t hop_schedule_count(const struct hop_schedule *schedule);
 HOP_API const struct hop_op *hop_schedule_op(const struct hop_schedule *schedule, uint32_t index);
-/* How long the schedule takes where copies, messages and reductions take no time and nothing waits for an engine: its longest
- * chain of works, each with what it waits for. Refused as by hop_schedule_lower: messages without a partner, receives
+/* How long the schedule takes at least where copies, messages and reductions take no time: its longest chain of works, each with
+ * what it waits for, or all works of one CPU, where these take longer. Refused as by hop_schedule_lower: messages without a partner, receives
  * from any source or of any tag. */
 HOP_API enum hop_status hop_schedule_work_chain_s(const struct hop_schedule *schedule, double *chain_s,
                                                   struct hop_diag *diag);
 HOP_API bool hop_schedule_queue_ready(const struct hop_schedule *schedule);
+/* What is to be said beside every prediction: the i-th comment that begins with HOP_COMMENT_NOTE, without that; NULL past the
+ * last. It lives as long as the schedule. */
+HOP_API const char *hop_schedule_note(const struct hop_schedule *schedule, uint32_t index);
 /* The operation of that name, HOP_NONE when there is none. */
 HOP_API uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name);
 /* "file:line:column" of an operation (column 0: of its line) for diagnostics; returns buffer. */

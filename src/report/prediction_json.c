@@ -236,7 +236,7 @@ static void put_risks(struct writer *w)
     free(risks);
 }
 
-/* The topology's remarks, and which link the model loads most if that is above its capacity. */
+/* The topology's remarks, the schedule's, and which link the model loads most if that is above its capacity. */
 static void put_notes(struct writer *w)
 {
     double peak = 1 + 1e-6;
@@ -244,6 +244,8 @@ static void put_notes(struct writer *w)
     hop_json_put(&w->out, "\nnotes:[");
     for (size_t i = 0; hop_topology_note(w->topology, i); i++)
         hop_json_put(&w->out, "\n%s", hop_topology_note(w->topology, i));
+    for (uint32_t i = 0; hop_schedule_note(hop_timeline_original(w->timeline), i); i++)
+        hop_json_put(&w->out, "\n%s", hop_schedule_note(hop_timeline_original(w->timeline), i));
     for (uint32_t l = 0; l < 2 * hop_topology_link_count(w->topology); l++) {
         double load = hop_timeline_link_use(w->timeline, l).peak;
         worst = load > peak ? l : worst;

@@ -452,6 +452,16 @@ void hop_schedule_add_comment(struct hop_schedule *schedule, const char *format,
         schedule->comments[schedule->comment_count++] = kept;
 }
 
+const char *hop_schedule_note(const struct hop_schedule *schedule, uint32_t index)
+{
+    const size_t begins = strlen(HOP_COMMENT_NOTE);
+    for (uint32_t i = 0; i < schedule->comment_count; i++) {
+        if (strncmp(schedule->comments[i], HOP_COMMENT_NOTE, begins) == 0 && index-- == 0)
+            return schedule->comments[i] + begins;
+    }
+    return NULL;
+}
+
 /* ---- names ---- */
 
 static bool looks_chosen(const char *name)
