@@ -46,7 +46,8 @@ static void copy_ops(struct hop_problem *p, bool *awaited)
     for (uint32_t i = 0; i < p->op_count; i++) {
         const struct hop_op *op = hop_schedule_op(p->schedule, i);
         const struct hop_task *task = &s->tasks[i];
-        bool sent = task->engine < p->source_count; /* memories follow the copy engines, and choose nothing */
+        bool sent =
+            task->engine < p->source_count; /* memories and CPUs follow the copy engines, and have no choice to make */
         p->ops[i] = (struct hop_problem_op){.class_index = task->class_index,
                                             .source = sent ? task->engine : HOP_NONE,
                                             .memory = sent ? HOP_NONE : task->engine,

@@ -34,7 +34,7 @@ struct hop_shares; /* order/shares.h */
 struct hop_problem_op {
     uint32_t class_index; /* of its route; HOP_NONE: it takes a time of its own */
     uint32_t source;      /* HOP_NONE: none */
-    uint32_t memory;      /* works in a device's memory, one operation at a time: which, HOP_NONE: in none */
+    uint32_t memory;      /* the memory or CPU that it takes, which does one operation at a time; HOP_NONE: none */
     uint32_t slot;        /* the first slot of its source, or its own */
     double bytes;
     double latency_s;     /* with a route: before the first byte; else: the duration */

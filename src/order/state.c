@@ -86,6 +86,8 @@ static void start(const struct hop_problem *p, struct hop_state *state, uint32_t
     const struct hop_problem_op *op = &p->ops[hop_state_op(p, state)[slot]];
     if (op->class_index != HOP_NONE && op->latency_s == 0) {
         begin_flow(p, state, slot);
+    } else if (op->latency_s == 0) {
+        end_op(p, state, slot);
     } else {
         hop_state_phase(p, state)[slot] = HOP_PHASE_TIMED;
         hop_state_left(state)[slot] = state->now_s + op->latency_s;
@@ -94,7 +96,7 @@ static void start(const struct hop_problem *p, struct hop_state *state, uint32_t
     }
 }
 
-/* Queues an operation that is ready for its device's memory. */
+/* Queues an operation that is ready for its memory or CPU. */
 static void queue(const struct hop_problem *p, struct hop_state *state, uint32_t op)
 {
     uint32_t slot = p->ops[op].slot;
@@ -104,7 +106,7 @@ static void queue(const struct hop_problem *p, struct hop_state *state, uint32_t
     hop_state_left(state)[slot] = state->now_s;
 }
 
-/* Whether a memory takes the operation that is queued in a slot: it is at work on none, and no other came before. */
+/* Whether a memory or CPU takes the operation that is queued in a slot: it is at work on none, and no other came before. */
 static bool is_next(const struct hop_problem *p, const struct hop_state *state, uint32_t slot)
 {
     const uint8_t *phase = hop_state_phase(p, state);
@@ -129,7 +131,8 @@ static void place(const struct hop_problem *p, struct hop_state *state, uint32_t
         start(p, state, slot);
 }
 
-/* Starts what has become ready: held sends, operations without a source, and the first of each memory's queue. */
+/* Starts what has become ready: held sends, operations without a source, and, when no source has a choice left at this instant, the
+ * first of each memory's queue. */
 static void settle(const struct hop_problem *p, struct hop_state *state)
 {
     uint8_t *phase = hop_state_phase(p, state);
@@ -152,7 +155,8 @@ static void settle(const struct hop_problem *p, struct hop_state *state)
                 changed = true;
             }
         }
-        for (uint32_t slot = 0; slot < p->slot_count && !changed; slot++) { /* once all who came now are there */
+        bool all_are_there = !changed && hop_state_choice(p, state) == HOP_NONE;
+        for (uint32_t slot = 0; slot < p->slot_count && all_are_there; slot++) {
             if (phase[slot] == HOP_PHASE_QUEUED && is_next(p, state, slot)) {
                 start(p, state, slot);
                 changed = true;
@@ -234,6 +238,7 @@ uint32_t hop_state_take(const struct hop_problem *p, struct hop_state *state, ui
 void hop_state_rest(const struct hop_problem *p, struct hop_state *state, uint32_t source)
 {
     ((uint8_t *)at(state, p->resting_at))[source] = HOP_RESTING;
+    settle(p, state);
 }
 
 /* ---- events ---- */

@@ -179,10 +179,12 @@ static void tell_ready(struct story *story)
         hop_buffer_puts(out, " for its CPU or NIC");
     else if (is_in_memory(story))
         hop_buffer_printf(out, " for the memory of %s", op->to.device);
+    else if (op->kind == HOP_OP_WORK)
+        hop_buffer_printf(out, " for CPU %u of %s", op->cpu, op->from.device);
     else
         hop_buffer_printf(out, " in the queue of %s", hop_op_engine_place(op)->device);
-    if (segments->count > 0 && segments->list[0].rule == HOP_RULE_SOURCE_BUSY &&
-        segments->list[0].blocker != HOP_NONE) {
+    if (segments->count > 0 && segments->list[0].end_s <= story->span.start_s &&
+        segments->list[0].blocker != HOP_NONE && hop_timeline_process_count(story->timeline) == 0) {
         hop_buffer_puts(out, " behind ");
         add_op(story, segments->list[0].blocker);
     }

@@ -161,9 +161,9 @@ static unsigned rule_colour(enum hop_rule rule)
     static const unsigned char colours[HOP_RULE_COUNT] = {
         [HOP_RULE_FULL] = 32,          [HOP_RULE_UP_SHARE] = 33,      [HOP_RULE_DOWN_SHARE] = 93,
         [HOP_RULE_ROOT_CROSSING] = 36, [HOP_RULE_ROOT_FLOOR] = 96,    [HOP_RULE_HEAD_OF_LINE] = 31,
-        [HOP_RULE_NARROW_LINK] = 34,   [HOP_RULE_BACK_PRESSURE] = 35, [HOP_RULE_TWO_WAY] = 36, [HOP_RULE_FAIR_SHARE] = 33,
-        [HOP_RULE_CEILING] = 94,       [HOP_RULE_OTHER_DOMAIN] = 94,  [HOP_RULE_SOURCE_BUSY] = 90,
-        [HOP_RULE_LATENCY] = 37,
+        [HOP_RULE_NARROW_LINK] = 34,   [HOP_RULE_BACK_PRESSURE] = 35, [HOP_RULE_TWO_WAY] = 36,
+        [HOP_RULE_FAIR_SHARE] = 33,    [HOP_RULE_CEILING] = 94,       [HOP_RULE_OTHER_DOMAIN] = 94,
+        [HOP_RULE_SOURCE_BUSY] = 90,   [HOP_RULE_LATENCY] = 37,       [HOP_RULE_CPU_BUSY] = 90,
     };
     return colours[rule];
 }
@@ -220,8 +220,9 @@ static void paint_op(struct chart *chart, uint32_t op)
         return;
     }
     if (span.start_s > span.ready_s) {
-        chart->used[HOP_RULE_SOURCE_BUSY] |= !copy;
-        paint(chart, span.ready_s, span.start_s, SHADE_WAIT, HOP_RULE_SOURCE_BUSY);
+        enum hop_rule rule = what->kind == HOP_OP_WORK ? HOP_RULE_CPU_BUSY : HOP_RULE_SOURCE_BUSY;
+        chart->used[rule] |= !copy;
+        paint(chart, span.ready_s, span.start_s, SHADE_WAIT, rule);
     }
     paint(chart, span.start_s, span.end_s,
           !copy ? SHADE_WORK : shade_of(length_s > 0 ? hop_timeline_alone_s(chart->timeline, op) / length_s : 1),

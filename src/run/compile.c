@@ -2,6 +2,7 @@
 /* Compiling: which steps this rank takes, and what each of them waits for. */
 #include "run/emulate.h"
 #include "run/program.h"
+#include "schedule/processes.h"
 
 bool hop_program_is_queued(const struct hop_program *program, uint32_t op)
 {
@@ -94,7 +95,17 @@ uint64_t hop_program_packet(const struct hop_program *program, uint32_t index)
     return packet < op->bytes ? packet : op->bytes ? op->bytes : 1;
 }
 
-static void add_step(struct hop_program *program, uint32_t op)
+/* The processes of a program are its ranks, whose works run where they begin. */
+static uint32_t cpu_of(struct hop_program *program, struct hop_processes *processes, uint32_t op)
+{
+    const struct hop_op *what = hop_schedule_op(program->schedule, op);
+    uint32_t cpu = hop_op_computes(what) ? hop_cpu_of(processes, what) : HOP_NONE;
+    if (hop_op_computes(what) && cpu == HOP_NONE && hop_program_is_fine(program))
+        (void)hop_fail_memory(&program->failure);
+    return cpu;
+}
+
+static void add_step(struct hop_program *program, struct hop_processes *processes, uint32_t op)
 {
     const struct hop_op *what = hop_schedule_op(program->schedule, op);
     const struct hop_run_op *run = &program->layout.ops[op];
@@ -111,6 +122,7 @@ static void add_step(struct hop_program *program, uint32_t op)
                                   .bytes = what->bytes,
                                   .ways = {HOP_NO_WAY, HOP_NO_WAY, HOP_NO_WAY},
                                   .packet_bytes = hop_program_packet(program, op),
+                                  .cpu = cpu_of(program, processes, op),
                                   .at_s = hop_program_wall_s(program, what->at_s),
                                   .duration_s = hop_program_wall_s(program, what->duration_s),
                                   .reads = run->reads,
@@ -241,14 +253,17 @@ void hop_program_compile(struct hop_program *program)
         program->queues[q] = hop_program_alloc(program, count, sizeof(uint32_t));
     if (!hop_program_is_fine(program))
         return;
+    struct hop_processes processes = {0};
     find_relayed(program);
     number_flags(program);
     for (uint32_t i = 0; i < count; i++) {
         const struct hop_run_op *run = &program->layout.ops[i];
         program->step_of[i] = HOP_NONE;
         if (run->begins_at == program->team->rank || run->ends_at == program->team->rank)
-            add_step(program, i);
+            add_step(program, &processes, i);
     }
+    program->computing = hop_program_alloc(program, processes.cpus, sizeof *program->computing);
+    hop_processes_finish(&processes);
     add_waits(program);
     add_leave(program);
     for (uint32_t s = 0; s < program->step_count; s++) {

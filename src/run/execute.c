@@ -73,6 +73,8 @@ static bool is_ready(struct hop_program *program, struct hop_run_step *step)
             return false;
         step->next_wait++;
     }
+    if (step->cpu != HOP_NONE && program->computing[step->cpu])
+        return false;
     return !(step->at_s > 0 && hop_now_s() - program->origin_s < step->at_s);
 }
 
@@ -119,6 +121,8 @@ static void begin_step(struct hop_program *program, struct hop_run_step *step)
         hop_remote_send(program, step);
     } else if (step->kind == HOP_STEP_WORK || step->kind == HOP_STEP_TAKE || step->kind == HOP_STEP_TAKE_RELAYED) {
         flies = true;
+        if (step->cpu != HOP_NONE)
+            program->computing[step->cpu] = true;
     } else if (step->kind == HOP_STEP_RELAY) {
         hop_relay_send(program, step);
         flies = true;
@@ -172,6 +176,8 @@ static void land(struct hop_program *program, bool *moved)
             continue;
         }
         program->flying[i] = program->flying[--program->flying_count];
+        if (step->cpu != HOP_NONE)
+            program->computing[step->cpu] = false;
         hop_step_end(program, step);
         *moved = true;
     }

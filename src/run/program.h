@@ -89,6 +89,7 @@ struct hop_run_step {
     uint64_t bytes;
     uint32_t ways[3];        /* emulated: by enum HOP_LEG_PEER ... of emulate.h */
     uint64_t packet_bytes;   /* staged */
+    uint32_t cpu;            /* that it computes on, among those of this rank; HOP_NONE: none */
     double at_s, duration_s; /* by the clock on the wall */
     void **places;           /* for each set: what it reads, then what it writes */
     long *far; /* NULL: no caller's memory is among them; else of each place the process that has it; 0: this one */
@@ -153,6 +154,7 @@ struct hop_program {
     uint32_t sets;                     /* of scratch, windows and flags, used by turns; a power of two */
     struct hop_bound *bound;           /* bindings.c; NULL: no buffer is the caller's */
     char *bounce;                      /* NULL, or HOP_BOUNCE_BYTES for what is not where this process can work on it */
+    bool *computing;                   /* per CPU: a work has begun there and has not ended */
     uint32_t *flying;                  /* steps begun, not ended */
     uint32_t flying_count;
     struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The longest chain of works: what a program takes where nothing that moves takes time. */
+/* The longest chain of works, or the works of the busiest CPU: what a program takes where nothing that moves takes time. */
+#include "schedule/processes.h"
 #include "schedule/schedule.h"
 
 struct links {
@@ -30,6 +31,22 @@ static double start_of(const struct links *links, const double *starts_s, const 
     return op->kind == HOP_OP_RECEIVE ? hop_max(start_s, ends_s[links->partner[node]]) : start_s;
 }
 
+/* What the CPU computes in all that computes most. */
+static enum hop_status busiest_s(const struct hop_schedule *schedule, double *most_s, struct hop_diag *diag)
+{
+    struct hop_processes processes = {0};
+    double *sums_s = calloc((size_t)schedule->count + 1, sizeof *sums_s);
+    uint32_t cpu = 0;
+    for (uint32_t i = 0; sums_s && cpu != HOP_NONE && i < schedule->count; i++) {
+        if (hop_op_computes(&schedule->ops[i]) && (cpu = hop_cpu_of(&processes, &schedule->ops[i])) != HOP_NONE)
+            *most_s = hop_max(*most_s, sums_s[cpu] += schedule->ops[i].duration_s);
+    }
+    hop_processes_finish(&processes);
+    bool fine = sums_s && cpu != HOP_NONE;
+    free(sums_s);
+    return fine ? HOP_OK : hop_fail_memory(diag);
+}
+
 enum hop_status hop_schedule_work_chain_s(const struct hop_schedule *schedule, double *chain_s, struct hop_diag *diag)
 {
     size_t count = (size_t)schedule->count + 1;
@@ -50,6 +67,8 @@ enum hop_status hop_schedule_work_chain_s(const struct hop_schedule *schedule, d
         ends_s[order[i]] = starts_s[order[i]] + (op->kind == HOP_OP_WORK ? op->duration_s : 0);
         longest_s = hop_max(longest_s, ends_s[order[i]]);
     }
+    if (status == HOP_OK)
+        status = busiest_s(schedule, &longest_s, diag);
     free(partner);
     free(order);
     free(cycle);

@@ -286,7 +286,8 @@ static enum hop_status cost_of(struct compiler *c, uint32_t index, const struct 
         if (!to_ps(duration_s, &cost.cpu))
             return too_long(c, index);
     }
-    *found = hop_keys_number(&c->others, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, op->eager, m->cost_count);
+    *found = hop_keys_number(&c->others, moves ? KEY_COST : KEY_DURATION, moves ? op->bytes : cost.cpu, op->eager,
+                             m->cost_count);
     if (*found != m->cost_count && *found != HOP_NONE)
         return HOP_OK;
     if (*found == HOP_NONE || !HOP_GROW(&m->arena, m->costs, (size_t)*found + 1))

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "schedule/processes.h"
 #include "schedule/schedule.h"
 #include "simulate/messages.h"
 #include "simulate/users.h"
@@ -102,6 +103,12 @@ static enum hop_status make_classes(struct hop_simulation *s, struct hop_diag *d
 /* What a device may have engines for. */
 enum { ENGINE_PCIE, ENGINE_OTHER_LINKS, ENGINE_MEMORY, ENGINES_A_DEVICE };
 
+static void join_queue(struct hop_simulation *s, uint32_t op, uint32_t engine)
+{
+    s->tasks[op].engine = engine;
+    s->tasks[op].position = s->engines[engine].count++;
+}
+
 /* Queues an operation at an engine of a device, which is made at its first use. */
 static void join_engine(struct hop_simulation *s, uint32_t *engine_of, uint32_t op, uint32_t device, unsigned what,
                         struct hop_engine fresh)
@@ -112,8 +119,27 @@ static void join_engine(struct hop_simulation *s, uint32_t *engine_of, uint32_t 
         fresh.device = device;
         s->engines[s->engine_count++] = fresh;
     }
-    s->tasks[op].engine = *engine;
-    s->tasks[op].position = s->engines[*engine].count++;
+    join_queue(s, op, *engine);
+}
+
+/* Works take their CPUs, which are numbered as they appear, and so are these engines. */
+static enum hop_status join_cpus(struct hop_simulation *s, struct hop_diag *diag)
+{
+    struct hop_processes processes = {0};
+    uint32_t first = s->engine_count, cpu = 0;
+    for (uint32_t i = 0; i < s->count && cpu != HOP_NONE; i++) {
+        const struct hop_op *op = hop_schedule_op(s->timeline->schedule, i);
+        if (!hop_op_computes(op))
+            continue;
+        cpu = hop_cpu_of(&processes, op);
+        if (cpu == s->engine_count - first)
+            s->engines[s->engine_count++] = (struct hop_engine){
+                .device = hop_topology_find(s->timeline->topology, op->from.device), .limit = 1, .by_ready = true};
+        if (cpu != HOP_NONE)
+            join_queue(s, i, first + cpu);
+    }
+    hop_processes_finish(&processes);
+    return cpu == HOP_NONE ? hop_fail_memory(diag) : HOP_OK;
 }
 
 /* The copy engine that a transfer holds: that of its source, or of its destination, if that one's rank performs it. */
@@ -130,14 +156,16 @@ static void join_copy_engine(struct hop_simulation *s, uint32_t *engine_of, uint
                     (struct hop_engine){.limit = limit, .by_ready = s->queue_ready});
 }
 
-/* One engine a limited device and family (PCIe, the rest), in order of first use, then one a device's memory; queues in
- * schedule order. */
+/* One engine a limited device and family (PCIe, the rest), in order of first use, then one a device's memory, then one a CPU;
+ * queues in schedule order. */
 static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *diag)
 {
     struct hop_timeline *t = s->timeline;
-    size_t most = ENGINES_A_DEVICE * (size_t)hop_topology_node_count(t->topology) + 1;
+    size_t most = ENGINES_A_DEVICE * (size_t)hop_topology_node_count(t->topology) + 1, works = 0;
     uint32_t *engine_of = malloc(most * sizeof *engine_of);
-    s->engines = hop_arena_alloc(&s->arena, most * sizeof *s->engines);
+    for (uint32_t i = 0; i < s->count; i++)
+        works += hop_op_computes(hop_schedule_op(t->schedule, i));
+    s->engines = hop_arena_alloc(&s->arena, (most + works) * sizeof *s->engines);
     s->queue = hop_arena_alloc(&s->arena, ((size_t)s->count + 1) * sizeof *s->queue);
     if (!engine_of || s->arena.failed) {
         free(engine_of);
@@ -156,6 +184,8 @@ static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *d
             join_engine(s, engine_of, i, hop_topology_find(t->topology, op->to.device), ENGINE_MEMORY,
                         (struct hop_engine){.limit = 1, .by_ready = true});
     }
+    free(engine_of);
+    HOP_CHECK(join_cpus(s, diag));
     uint32_t start = 0;
     for (uint32_t e = 0; e < s->engine_count; e++) {
         s->engines[e].first = start;
@@ -165,7 +195,6 @@ static enum hop_status make_engines(struct hop_simulation *s, struct hop_diag *d
         if (s->tasks[i].engine != HOP_NONE)
             s->queue[s->engines[s->tasks[i].engine].first + s->tasks[i].position] = i;
     }
-    free(engine_of);
     return HOP_OK;
 }
 

@@ -208,6 +208,8 @@ static inline void start_op(struct hop_simulation *s, uint32_t op)
     bool flows = task->class_index != HOP_NONE;
     if (flows && task->latency_s == 0)
         begin_flow(s, op);
+    else if (task->latency_s == 0)
+        finish_op(s, op);
     else
         push_timer(s, s->now + task->latency_s, op, flows ? HOP_TIMER_FLOW : HOP_TIMER_END);
     for (uint32_t u = task->first_start_user; u < task[1].first_start_user; u++)
@@ -270,8 +272,25 @@ static inline void tell_users(struct hop_simulation *s, uint32_t op)
     }
 }
 
-/* Tells everyone who waited for what has ended, and starts what can start; what ends or starts thereby is told in turn. Engines choose
- * when all ends of this instant are known. */
+/* Those that choose among what is ready, or all others. */
+static void serve_touched(struct hop_simulation *s, bool by_ready)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->touched_count; i++) {
+        uint32_t engine = s->touched[i];
+        if (s->engines[engine].by_ready != by_ready) {
+            s->touched[kept++] = engine;
+            continue;
+        }
+        s->engines[engine].touched = false;
+        serve_engine(s, engine);
+    }
+    s->touched_count = kept;
+}
+
+/* Tells everyone who waited for what has ended, and starts what can start; what ends or starts thereby is told in turn. Strict queues
+ * go on when all ends of this instant are known; whoever chooses does so, all at once, when nothing else happens at this instant, so
+ * that the choice does not hang on the order in which engines are looked at. */
 static void settle(struct hop_simulation *s)
 {
     do {
@@ -283,11 +302,9 @@ static void settle(struct hop_simulation *s)
                 make_ready(s, s->met[met++]);
         }
         s->met_count = s->done_count = 0;
-        for (uint32_t e = 0; e < s->touched_count; e++) {
-            s->engines[s->touched[e]].touched = false;
-            serve_engine(s, s->touched[e]);
-        }
-        s->touched_count = 0;
+        serve_touched(s, false);
+        if (!s->met_count && !s->done_count)
+            serve_touched(s, true);
     } while (s->met_count || s->done_count);
 }
 
@@ -565,7 +582,7 @@ static void begin(struct hop_simulation *s)
             make_ready(s, op);
     }
     for (uint32_t e = 0; e < s->engine_count; e++)
-        serve_engine(s, e);
+        touch(s, e);
     settle(s);
 }
 

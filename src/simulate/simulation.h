@@ -31,8 +31,8 @@ struct hop_task {
     uint32_t first_user, first_start_user; /* users that wait for its end, for its start; up to the next task's */
 };
 
-/* An engine and its queue, queue[first .. first + count), and where a run stands in it: a device's copy engine, or its
- * memory, which reductions and copies within the device share. Sharing evenly or one after the other, they take the same
+/* An engine and its queue, queue[first .. first + count), and where a run stands in it: a device's copy engine, a CPU, or a
+ * device's memory, which reductions and copies within the device share. Sharing evenly or one after the other, they take the same
  * time together; one after the other is simpler, and as far as a reduction's kernel fills its device, what happens. */
 struct hop_engine {
     uint32_t device; /* node */

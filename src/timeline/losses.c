@@ -63,7 +63,8 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
     segments = list && causes ? hop_timeline_segments(timeline, op, list, segments) : 0;
     for (uint32_t i = 0; i < segments; i++) {
         double length = list[i].end_s - list[i].start_s;
-        if (list[i].rule == HOP_RULE_SOURCE_BUSY || (timeline->is_serial && is_lost(timeline, op, list[i].rule)))
+        bool queued = list[i].rule == HOP_RULE_SOURCE_BUSY || list[i].rule == HOP_RULE_CPU_BUSY;
+        if (timeline->is_serial ? is_lost(timeline, op, list[i].rule) : queued)
             add_loss(causes, &count, &list[i], length);
         else if (class != HOP_NONE && list[i].rule != HOP_RULE_LATENCY)
             add_moving(causes, &count, &list[i], length * (1 - list[i].rate_Bps / timeline->classes[class].alone_Bps));

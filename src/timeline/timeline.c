@@ -170,8 +170,9 @@ uint32_t hop_timeline_segments(const struct hop_timeline *t, uint32_t op, struct
     struct hop_segment last = {0};
     if (!t->records)
         return 0;
-    struct hop_segment waiting = {times->span.ready_s, times->span.start_s, 0, 0, HOP_RULE_SOURCE_BUSY, HOP_NONE,
-                                  times->waited_for};
+    bool computes = hop_schedule_op(t->schedule, op)->kind == HOP_OP_WORK;
+    enum hop_rule held_by = computes ? HOP_RULE_CPU_BUSY : HOP_RULE_SOURCE_BUSY;
+    struct hop_segment waiting = {times->span.ready_s, times->span.start_s, 0, 0, held_by, HOP_NONE, times->waited_for};
     put_segment(segments, capacity, &count, &last, waiting);
     uint32_t class = t->class_of[op];
     if (class == HOP_NONE) {

@@ -47,9 +47,11 @@ static uint32_t add(struct row *r, struct hop_op *op, const uint32_t *after, uin
     return hop_schedule_add(r->schedule, op);
 }
 
-static uint32_t add_work(struct row *r, double duration_s, uint32_t after, uint32_t also)
+/* The thread computes on CPU 0; what the card does by itself stands on others. */
+static uint32_t add_work(struct row *r, uint16_t cpu, double duration_s, uint32_t after, uint32_t also)
 {
-    struct hop_op op = {.kind = HOP_OP_WORK, .from = {.device = r->from_host, .rank = -1}, .duration_s = duration_s};
+    struct hop_op op = {
+        .kind = HOP_OP_WORK, .cpu = cpu, .from = {.device = r->from_host, .rank = -1}, .duration_s = duration_s};
     return add(r, &op, (uint32_t[]){after, also}, 2);
 }
 
@@ -66,9 +68,9 @@ static uint32_t add_copy(struct row *r, const char *from, const char *to, uint64
 /* A put is software, and then the card's work. The thread goes on after the software. */
 static void put_directly(struct row *r)
 {
-    uint32_t called = add_work(r, r->card->put_s, r->thread, r->arrived);
+    uint32_t called = add_work(r, 0, r->card->put_s, r->thread, r->arrived);
     uint32_t moved = add_copy(r, r->puts->from, r->puts->to, r->puts->bytes, called, HOP_NONE);
-    r->thread = add_work(r, r->card->completion_s, called, HOP_NONE);
+    r->thread = add_work(r, 0, r->card->completion_s, called, HOP_NONE);
     r->arrived = r->from_device ? moved : HOP_NONE;
 }
 
@@ -81,10 +83,11 @@ static void put_piece(struct row *r, uint64_t bytes, uint32_t copies)
     r->next_buffer = (r->next_buffer + 1) % r->buffers;
     if (r->from_device)
         filled = add_copy(r, r->puts->from, r->from_host, bytes, copies, *buffer);
-    uint32_t called = add_work(r, r->card->put_s, r->thread, filled);
+    uint32_t called = add_work(r, 0, r->card->put_s, r->thread, filled);
     uint32_t moved = add_copy(r, r->from_host, r->to_host, bytes, called, HOP_NONE);
-    *buffer = add_work(r, (double)bytes / r->card->ways[HOP_CARD_HOST_READ].rate_Bps, called, HOP_NONE);
-    r->thread = add_work(r, r->card->completion_s, waits ? *buffer : called, HOP_NONE);
+    *buffer = add_work(r, (uint16_t)(1 + (buffer - r->buffer)),
+                       (double)bytes / r->card->ways[HOP_CARD_HOST_READ].rate_Bps, called, HOP_NONE);
+    r->thread = add_work(r, 0, r->card->completion_s, waits ? *buffer : called, HOP_NONE);
     if (r->to_device)
         r->written = add_copy(r, r->to_host, r->puts->to, bytes, moved, r->written);
 }
@@ -96,7 +99,7 @@ static void put_staged(struct row *r)
                                                        : PIECE;
     uint32_t copies = HOP_NONE;
     if (r->from_device)
-        copies = r->thread = add_work(r, r->card->copy_s, r->thread, HOP_NONE);
+        copies = r->thread = add_work(r, 0, r->card->copy_s, r->thread, HOP_NONE);
     for (uint64_t done = 0; done < r->puts->bytes; done += piece)
         put_piece(r, r->puts->bytes - done < piece ? r->puts->bytes - done : piece, copies);
 }

@@ -725,10 +725,17 @@ struct run {
     double ready_s[MAX_JOBS], timer_s[MAX_JOBS], left[MAX_JOBS], end_s[MAX_JOBS];
 };
 
+/* A copy engine, or a CPU. */
 static bool has_engine(const struct run *r, int j)
 {
     const struct job *job = &r->p->job[j];
-    return !job->is_work && r->c->engine[job->from] && r->c->is_pcie[r->c->domain[job->link[0]]];
+    return job->is_work || (r->c->engine[job->from] && r->c->is_pcie[r->c->domain[job->link[0]]]);
+}
+
+/* Whether its engine takes what is ready first. */
+static bool is_chosen(const struct run *r, int j)
+{
+    return r->p->job[j].is_work || (r->p->queue_ready && has_engine(r, j));
 }
 
 static bool is_ready(const struct run *r, int j)
@@ -745,18 +752,29 @@ static bool is_ready(const struct run *r, int j)
 static bool engine_takes(const struct run *r, int j)
 {
     for (int o = 0; o < r->p->count; o++) {
-        if (o == j || !has_engine(r, o) || r->p->job[o].from != r->p->job[j].from || r->phase[o] == ENDED)
+        if (o == j || !has_engine(r, o) || r->p->job[o].from != r->p->job[j].from || r->phase[o] == ENDED ||
+            r->p->job[o].is_work != r->p->job[j].is_work)
             continue;
         bool sooner = r->ready_s[o] < r->ready_s[j] || (r->ready_s[o] <= r->ready_s[j] && o < j);
-        bool before = r->p->queue_ready ? r->phase[o] == READY && sooner : o < j;
+        bool before = is_chosen(r, j) ? r->phase[o] == READY && sooner : o < j;
         if (r->phase[o] >= HELD || before)
             return false;
     }
     return true;
 }
 
+static bool start(struct run *r, int j)
+{
+    const struct job *job = &r->p->job[j];
+    if (r->phase[j] != READY || (has_engine(r, j) && !engine_takes(r, j)))
+        return false;
+    r->phase[j] = HELD;
+    r->timer_s[j] = r->now_s + (job->is_work ? job->duration_s : job->latency_s);
+    return true;
+}
+
 /* All that can happen at this moment without time going on: rounds of getting ready, then of starting and ending, each
- * in the order of the schedule. */
+ * in the order of the schedule; engines choose when nothing else happens. */
 static void settle(struct run *r)
 {
     for (bool changed = true; changed;) {
@@ -770,17 +788,16 @@ static void settle(struct run *r)
         }
         for (int j = 0; j < r->p->count; j++) {
             const struct job *job = &r->p->job[j];
-            if (r->phase[j] == READY && (!has_engine(r, j) || engine_takes(r, j))) {
-                r->phase[j] = HELD;
-                r->timer_s[j] = r->now_s + (job->is_work ? job->duration_s : job->latency_s);
-                changed = true;
-            }
+            changed = (!is_chosen(r, j) && start(r, j)) || changed;
             if (r->phase[j] == HELD && r->timer_s[j] <= r->now_s) {
                 r->phase[j] = job->is_work || job->bytes == 0 ? ENDED : MOVING;
                 r->end_s[j] = r->now_s;
                 changed = true;
             }
         }
+        bool quiet = !changed;
+        for (int j = 0; j < r->p->count && quiet; j++)
+            changed = (is_chosen(r, j) && start(r, j)) || changed;
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * Times of real runs against what no run may do, however busy the machine is: a copy is no faster than the narrowest
  * link on its way, what goes over one link no faster than that link, and nothing starts before what it waits for has
- * ended, before its `at`, or works for less than it is said to. How much later things happen is not looked at.
+ * ended, before its `at`, while another work is on its CPU, or works for less than it is said to. How much later things happen is not looked at.
  */
 #include <dirent.h>
 #include <math.h>
@@ -104,6 +104,12 @@ static int check_op(struct hop_team *team, const struct job *job, struct hop_rou
         fprintf(stderr, "%s takes %g s, at least %g s are needed\n", op->name, took_s, least);
     REQUIRE(took_s + ROUNDING >= least);
     REQUIRE(own->ready_s <= own->start_s && own->start_s + ROUNDING >= op->at_s);
+    for (uint32_t k = 0; op->kind == HOP_OP_WORK && k < i; k++) {
+        const struct hop_op *other = hop_schedule_op(job->schedule, k);
+        bool apart =
+            other->kind != HOP_OP_WORK || other->cpu != op->cpu || strcmp(other->from.device, op->from.device) != 0;
+        REQUIRE(apart || own->start_s + ROUNDING >= times[k].end_s || times[k].start_s + ROUNDING >= own->end_s);
+    }
     for (uint32_t a = 0; a < op->after_count; a++) {
         if (!(own->start_s + ROUNDING >= times[op->after[a]].end_s))
             fprintf(stderr, "%s starts at %.9g, %s ends at %.9g\n", op->name, own->start_s,
@@ -310,6 +316,9 @@ static void work_and_earliest_starts_are_the_emulated_machines(void **state)
     for (double slower = 10; slower < 1001; slower *= 10) {
         struct job job = {.options = {.emulate = t2, .slower = slower}};
         run("a: gpu0 -> gpu1 64KiB at 100us; w: work gpu1 100us after a; b: gpu1 -> gpu0 64KiB after w", job);
+        run("u: work gpu0 50us; v: work gpu0 50us cpu 1; w: work gpu0 30us; x: work gpu1 30us; y: work gpu0 20us cpu 1;"
+            "a: gpu0 -> gpu1 1KiB",
+            job);
         run("w: work gpu0 30us at 20us; v: work gpu1 40us after w; a: gpu1 -> gpu0 1KiB after v at 10us", job);
     }
     hop_topology_destroy(t2);
@@ -324,7 +333,7 @@ static void what_is_received_takes_no_time_of_its_own(void **state)
     job.options.emulate = NULL;
     run("s: send gpu0 -> gpu1 64KiB; r: receive gpu0 -> gpu1 64KiB; w: work gpu1 5us after r", job);
     job.options.engines = 2;
-    run("s: send gpu0 -> gpu1 64KiB; r: receive gpu0 -> gpu1 64KiB; w: work gpu1 5us after r", job);
+    run("s: send gpu0 -> gpu1 64KiB; r: receive gpu0 -> gpu1 64KiB; w: work gpu1 5us after r; v: work gpu1 5us", job);
     hop_topology_destroy(t2);
 }
 

@@ -21,13 +21,15 @@ static void takes(const char *text, double expected_s)
     assert_float_equal(chain_s, expected_s, 1e-15);
 }
 
-/* Over messages and copies, by ends and by starts; who computes beside is no part of it. */
+/* Over messages and copies, by ends and by starts; who computes beside is no part of it, but on the same CPU. */
 static void the_longest_chain_counts(void **state)
 {
     (void)state;
     takes("", 0);
     takes("a: gpu0 -> gpu1 1GiB", 0);
-    takes("a: work gpu0 2us; b: work gpu0 3us; c: work gpu1 4us", 4e-6);
+    takes("a: work gpu0 2us; b: work gpu0 3us cpu 1; c: work gpu1 4us", 4e-6);
+    takes("a: work gpu0 2us; b: work gpu0 3us; c: work gpu1 4us", 5e-6);
+    takes("a: work 0@gpu0 2us; b: work 0@gpu1 3us; c: work 1@gpu0 4us", 5e-6); /* a rank has its own, wherever it is */
     takes("w: work rank0 2us; s: send rank0 -> rank1 1MiB after w; r: receive rank0 -> rank1 1MiB; v: work rank1 3us "
           "after r;"
           "x: work rank1 1us; y: work rank0 4us after w",

@@ -132,7 +132,8 @@ static void check_segments(struct hop_timeline *t, uint32_t op)
         assert_true(list[i].start_s == at && list[i].end_s > at);
         at = list[i].end_s;
         bytes += list[i].rate_Bps * (list[i].end_s - list[i].start_s);
-        assert_true((list[i].rule == HOP_RULE_SOURCE_BUSY) == (list[i].end_s <= times.start_s));
+        assert_true((list[i].rule == HOP_RULE_SOURCE_BUSY || list[i].rule == HOP_RULE_CPU_BUSY) ==
+                    (list[i].end_s <= times.start_s));
         latency += list[i].rule == HOP_RULE_LATENCY ? list[i].end_s - list[i].start_s : 0;
         if (way)
             assert_true(list[i].rate_Bps <= way->capacity_Bps * (1 + 1e-9) &&
@@ -467,7 +468,7 @@ static void work_and_reductions_take_their_time_and_no_link(void **state)
                           "r: reduce sum f32 gpu0:x gpu0:y -> gpu0:x 1GB after a\nd: gpu0 -> gpu1 1GB after r",
                           "reduce_rate=6GB/s", NULL);
     spans(&s, "a", 0, 0, 2);
-    spans(&s, "b", 0, 0, 1);
+    spans(&s, "b", 0, 2, 3); /* on the same CPU */
     spans(&s, "c", 0, 0, 0);
     spans(&s, "r", 2, 2, 2.5); /* two inputs read and an output written */
     spans(&s, "d", 2.5, 2.5, 3.5);
@@ -564,6 +565,7 @@ enum { OPS = 40 };
 struct plain {
     enum hop_op_kind kind;
     uint32_t from, to; /* leaf of the star */
+    uint16_t cpu;
     double bytes, duration, at;
     uint32_t after[4], after_start[4], after_count, after_start_count;
     double ready, start, flow, end, left; /* negative: not yet */
@@ -619,26 +621,37 @@ static bool is_met(const struct plain *ops, const struct plain *op, double now)
     return true;
 }
 
-/* Whether its source may take it now. */
-static bool is_served(const struct plain *ops, uint32_t count, uint32_t i, const int *limits, bool queue_ready)
+/* Whether its source, or its CPU, may take it now. */
+static bool is_served(const struct plain *ops, uint32_t count, uint32_t i, const int *limits, bool by_ready)
 {
     const struct plain *op = &ops[i];
-    int limit = op->kind == HOP_OP_COPY ? limits[op->from] : 0, busy = 0;
+    int limit = op->kind == HOP_OP_COPY ? limits[op->from] : op->duration > 0, busy = 0;
     for (uint32_t k = 0; limit && k < count; k++) {
         const struct plain *other = &ops[k];
-        if (k == i || other->kind != HOP_OP_COPY || other->from != op->from)
+        if (k == i || other->kind != op->kind || other->from != op->from || other->cpu != op->cpu)
             continue;
         busy += other->start >= 0 && other->end < 0;
-        if (other->start < 0 && !queue_ready && k < i)
+        if (other->start < 0 && !by_ready && k < i)
             return false;
-        if (other->start < 0 && queue_ready && other->ready >= 0 &&
+        if (other->start < 0 && by_ready && other->ready >= 0 &&
             (other->ready < op->ready || (other->ready == op->ready && k < i)))
             return false;
     }
     return !limit || busy < limit;
 }
 
-/* All that happens at one instant. */
+static bool chooses(const struct plain *op, bool queue_ready)
+{
+    return op->kind == HOP_OP_COPY ? queue_ready : op->duration > 0;
+}
+
+static void start(struct plain *op, double latency, double now)
+{
+    op->start = now;
+    op->flow = now + (op->kind == HOP_OP_COPY ? latency : op->duration);
+}
+
+/* All that happens at one instant: who chooses among what is ready does so when nothing else happens. */
 static void settle(struct plain *ops, uint32_t count, const int *limits, bool queue_ready, double latency, double now)
 {
     for (bool changed = true; changed;) {
@@ -652,13 +665,20 @@ static void settle(struct plain *ops, uint32_t count, const int *limits, bool qu
         }
         for (uint32_t i = 0; i < count && !changed; i++) {
             struct plain *op = &ops[i];
-            if (op->ready >= 0 && op->start < 0 && is_served(ops, count, i, limits, queue_ready)) {
-                op->start = now;
-                op->flow = now + (op->kind == HOP_OP_COPY ? latency : op->duration);
+            if (op->ready >= 0 && op->start < 0 && !chooses(op, queue_ready) &&
+                is_served(ops, count, i, limits, queue_ready)) {
+                start(op, latency, now);
                 changed = true;
             }
             if (op->start >= 0 && op->end < 0 && op->flow <= now && (op->kind != HOP_OP_COPY || op->left <= 0)) {
                 op->end = now;
+                changed = true;
+            }
+        }
+        for (uint32_t i = 0, quiet = !changed; i < count && quiet; i++) {
+            if (ops[i].ready >= 0 && ops[i].start < 0 && chooses(&ops[i], queue_ready) &&
+                is_served(ops, count, i, limits, true)) {
+                start(&ops[i], latency, now);
                 changed = true;
             }
         }
@@ -713,7 +733,8 @@ static uint32_t invent(struct plain *ops, struct hop_schedule *schedule, bool qu
         if (p->kind == HOP_OP_COPY)
             op.bytes = random_below(12) || queue_ready ? 1 + random_below(2000000000) : 0;
         else
-            op.duration_s = 1e-9 * random_below(2000000000);
+            op.duration_s = random_below(8) ? 1e-9 * random_below(2000000000) : 0;
+        op.cpu = p->cpu = p->kind == HOP_OP_WORK ? (uint16_t)random_below(2) : 0;
         op.at_s = random_below(4) ? 0 : 1e-9 * random_below(2000000000);
         p->bytes = p->left = (double)op.bytes;
         p->duration = op.duration_s;

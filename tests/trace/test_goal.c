@@ -554,7 +554,7 @@ static void a_rendezvous_sets_out_when_it_is_received(void **state)
     close_to(end_of(timeline, "r0.c"), 5e-6);
     close_to(end_of(timeline, "r2.a"), work);
     close_to(end_of(timeline, "r2.b"), work + 7e-6);
-    close_to(end_of(timeline, "r2.c"), work + 7e-6);
+    close_to(end_of(timeline, "r2.c"), work + 14e-6); /* after b on the same CPU */
     forget(timeline, network);
     timeline = predict(text, 999999, &network);
     close_to(end_of(timeline, "r0.a"), work + wire);
