@@ -8,7 +8,9 @@
  * A collective's node is work of no time behind all messages from and to its rank; these wait for what the node waits
  * for. A send of a collective also waits for what its step does.
  *
- * Nothing that a trace does not order waits for another: work runs on a CPU of its stream, joins on one of their own.
+ * A collective of one rank has no messages: its node is work for the time that was recorded.
+ *
+ * Work of one stream, or of one thread of the host, is done one after the other: each is a CPU. Joins have one of their own.
  */
 #include "trace/chakra.h"
 
@@ -16,7 +18,7 @@
 
 #include "schedule/schedule.h"
 
-enum { CPU_HOST = 0, CPU_JOIN = 1, CPU_STREAMS = 2, STREAM_LIMIT = 1024 };
+enum { CPU_HOST = 0, CPU_JOIN = 1, CPU_FURTHER = 2, LANE_LIMIT = 1024 };
 
 struct builder {
     struct hop_chakra_trace *traces;
@@ -29,8 +31,14 @@ struct builder {
     struct hop_arena arena;
     uint32_t *after;                                             /* what the operation at hand waits for */
     uint32_t untimed[HOP_CHAKRA_TYPES], types[HOP_CHAKRA_TYPES]; /* nodes */
-    int64_t streams[STREAM_LIMIT];                               /* of the rank at hand, in order of appearance */
-    uint32_t stream_count;
+    uint32_t alone, alone_untimed;                               /* collectives of one rank */
+    struct lane {
+        bool host; /* a thread of the host, else a stream */
+        int64_t number;
+    } lanes[LANE_LIMIT]; /* of the rank at hand, in order of appearance: all but the first thread */
+    uint32_t lane_count;
+    bool has_thread;
+    int64_t first_thread;
 };
 
 static const char *const type_names[HOP_CHAKRA_TYPES] = {
@@ -170,17 +178,22 @@ static void add_behind(struct builder *b, uint32_t rank, const struct hop_chakra
     (void)hop_schedule_add(b->schedule, op);
 }
 
-/* What of its device's a node computes on: the host, or its stream. */
+/* What of its device's a node computes on: a thread of the host, or its stream. */
 static uint16_t cpu_of(struct builder *b, const struct hop_chakra_node *node)
 {
-    if (node->numbers[HOP_CHAKRA_CPU_OP] == 1)
+    bool host = node->numbers[HOP_CHAKRA_CPU_OP] == 1;
+    int64_t number = node->numbers[host ? HOP_CHAKRA_THREAD : HOP_CHAKRA_STREAM];
+    if (host && !b->has_thread)
+        b->first_thread = number;
+    b->has_thread = b->has_thread || host;
+    if (host && number == b->first_thread)
         return CPU_HOST;
     uint32_t i = 0;
-    while (i < b->stream_count && b->streams[i] != node->numbers[HOP_CHAKRA_STREAM])
+    while (i < b->lane_count && (b->lanes[i].host != host || b->lanes[i].number != number))
         i++;
-    if (i == b->stream_count && i < STREAM_LIMIT)
-        b->streams[b->stream_count++] = node->numbers[HOP_CHAKRA_STREAM];
-    return (uint16_t)(CPU_STREAMS + (i < STREAM_LIMIT ? i : STREAM_LIMIT - 1));
+    if (i == b->lane_count && i < LANE_LIMIT)
+        b->lanes[b->lane_count++] = (struct lane){host, number};
+    return (uint16_t)(CPU_FURTHER + (i < LANE_LIMIT ? i : LANE_LIMIT - 1));
 }
 
 /* A message: its own end is its rank, the other one is named. */
@@ -220,16 +233,19 @@ static void make_message(const struct builder *b, uint32_t rank, const struct ho
 static void add_node(struct builder *b, uint32_t rank, const struct hop_chakra_node *node)
 {
     char device[24], other[24], name[HOP_OP_NAME_LIMIT + 1];
-    bool collective = node->type == HOP_CHAKRA_COLLECTIVE;
-    double duration_s = !collective && node->duration_s > 0 ? node->duration_s : 0;
+    const struct hop_chakra_collective *c =
+        node->type == HOP_CHAKRA_COLLECTIVE ? &b->collectives.list[node->collective] : NULL;
+    bool alone = c && c->what.members == 1;
+    double duration_s = (!c || alone) && node->duration_s > 0 ? node->duration_s : 0;
     struct hop_op op = work(rank_place(rank, device), duration_s == 0 ? CPU_JOIN : cpu_of(b, node), duration_s);
     if (node->type == HOP_CHAKRA_SEND || node->type == HOP_CHAKRA_RECEIVE)
         make_message(b, rank, node, &op, other);
     b->types[node->type]++;
     b->untimed[node->type] += node->duration_s < 0;
+    b->alone += alone;
+    b->alone_untimed += alone && node->duration_s < 0;
     (void)snprintf(name, sizeof name, "r%u.n%llu%s", rank, (unsigned long long)node->id, node->name ? node->name : "");
     op.name = name;
-    const struct hop_chakra_collective *c = collective ? &b->collectives.list[node->collective] : NULL;
     uint32_t exits = c ? c->exit_first[node->member + 1] - c->exit_first[node->member] : 0;
     if (exits == 0) {
         add_behind(b, rank, node, &op);
@@ -308,9 +324,9 @@ static void count_collectives(const struct builder *b)
     bool sums = false;
     for (uint32_t i = 0; i < b->collectives.count; i++) {
         const struct hop_collective *what = &b->collectives.list[i].what;
-        made[what->kind]++;
+        made[what->kind] += what->members > 1;
         algorithm[what->kind] = what->algorithm;
-        sums = sums || hop_collective_reduces(what->kind);
+        sums = sums || (what->members > 1 && hop_collective_reduces(what->kind));
     }
     for (uint32_t kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
         if (made[kind])
@@ -319,6 +335,12 @@ static void count_collectives(const struct builder *b)
     }
     if (sums)
         hop_schedule_add_comment(b->schedule, "the sums in collectives take no time");
+    if (b->alone)
+        hop_schedule_add_comment(b->schedule,
+                                 HOP_COMMENT_NOTE
+                                 "collectives of one rank, which move nothing and are taken as work for their recorded "
+                                 "time: %u, of which without one and taken as 0: %u",
+                                 b->alone, b->alone_untimed);
 }
 
 /* What was read, what was made of it, and what the traces did not say: nothing is dropped in silence. */
@@ -344,7 +366,7 @@ static void add_comments(const struct builder *b)
         hop_schedule_add_comment(b->schedule, "functions that ask for communication, taken as work: %llu",
                                  (unsigned long long)calls);
     if (left_out)
-        hop_schedule_add_comment(b->schedule, "control dependencies, which order nothing: %llu",
+        hop_schedule_add_comment(b->schedule, HOP_COMMENT_NOTE "control dependencies, which order nothing: %llu",
                                  (unsigned long long)left_out);
 }
 
@@ -357,7 +379,8 @@ static void build(struct builder *b, const struct hop_trace_options *options)
     if (is_fine(b))
         plan(b);
     for (uint32_t r = 0; r < b->ranks && is_fine(b); r++) {
-        b->stream_count = 0;
+        b->lane_count = 0;
+        b->has_thread = false;
         for (uint32_t i = 0; i < b->traces[r].count; i++)
             add_node(b, r, &b->traces[r].nodes[i]);
     }

@@ -39,6 +39,7 @@ enum hop_chakra_number {
     HOP_CHAKRA_COMM_TAG,
     HOP_CHAKRA_ROOT,
     HOP_CHAKRA_STREAM,
+    HOP_CHAKRA_THREAD,
     HOP_CHAKRA_CPU_OP,
     HOP_CHAKRA_NUMBERS
 };

@@ -225,8 +225,11 @@ static void set_attribute(const struct reader *r, struct hop_chakra_node *node, 
         set_duration(r, node, attribute);
     if (is_named(attribute, "pg_name") || is_named(attribute, "comm_group"))
         set_group(r, node, attribute);
-    if (is_named(attribute, "stream") && attribute->kind == VALUE_INTEGER && attribute->integer >= 0)
+    bool number = attribute->kind == VALUE_INTEGER && attribute->integer >= 0;
+    if (number && is_named(attribute, "stream"))
         node->numbers[HOP_CHAKRA_STREAM] = attribute->integer;
+    if (number && is_named(attribute, "tid"))
+        node->numbers[HOP_CHAKRA_THREAD] = attribute->integer;
 }
 
 /* ---- process groups ---- */

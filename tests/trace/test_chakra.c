@@ -306,6 +306,60 @@ static void a_collective_stands_between_what_it_waits_for_and_its_users(void **s
     }
 }
 
+/* A trace of a job on one GPU: kernels of a stream follow each other, so do functions of a host's thread, and a collective of one
+ * rank is a kernel like any other. */
+static void streams_threads_and_collectives_of_one_rank_take_their_recorded_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *lane;
+        uint64_t lane_number, us;
+        unsigned type;
+        bool host;
+    } rows[] = {{"k1", "stream", 7, 100, COMP, false}, {"k2", "stream", 7, 200, COMP, false},
+                {"c", "stream", 7, 50, COLL, false},   {"k3", "stream", 8, 90, COMP, false},
+                {"f1", "tid", 41, 30, COMP, true},     {"g", "tid", 42, 60, COMP, true},
+                {"f2", "tid", 41, 35, COMP, true},     {"d", "stream", 8, 0, COLL, false}};
+    static const double ends_us[] = {100, 300, 350, 90, 30, 60, 65, 0};
+    struct set set = {.ranks = 1, .files = {begin_file()}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bytes node = begin_node(i, rows[i].name, rows[i].type);
+        if (rows[i].us)
+            add_number(&node, 7, rows[i].us);
+        add_attribute(&node, rows[i].lane, 9, rows[i].lane_number);
+        add_attribute(&node, "is_cpu_op", 27, rows[i].host);
+        if (rows[i].type == COLL) {
+            add_attribute(&node, "comm_type", 9, ALL_REDUCE);
+            add_attribute(&node, "comm_size", 9, 1 << 20);
+        }
+        add_message(&set.files[0], &node);
+    }
+    struct hop_schedule *schedule = must_parse(&set), *placed = NULL;
+    const char *note = hop_schedule_note(schedule, 0);
+    assert_non_null(strstr(note, "collectives of one rank"));
+    assert_non_null(strstr(note, "recorded time: 2, of which without one and taken as 0: 1"));
+    assert_null(hop_schedule_note(schedule, 1));
+    struct hop_topology *topology = load_topology("t2");
+    struct hop_network *network;
+    struct hop_timeline *timeline;
+    struct hop_placement *placement = NULL;
+    CHECK(hop_placement_make(topology, 1, HOP_PLACEMENT_PACKED, &placement, D));
+    CHECK(hop_placement_apply(placement, schedule, &placed, D));
+    hop_placement_destroy(placement);
+    CHECK(hop_network_create(topology, NULL, &network, D));
+    CHECK(hop_simulate(network, placed, NULL, &timeline, D));
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_float_equal(hop_timeline_span(timeline, i).end_s, ends_us[i] * 1e-6, 1e-12);
+    char *json = hop_timeline_to_json(timeline, NULL, false);
+    assert_non_null(strstr(json, note));
+    free(json);
+    hop_timeline_destroy(timeline);
+    hop_network_destroy(network);
+    hop_topology_destroy(topology);
+    hop_schedule_destroy(placed);
+    hop_schedule_destroy(schedule);
+}
+
 static void the_algorithm_is_the_one_chosen(void **state)
 {
     (void)state;
@@ -470,7 +524,7 @@ static void control_dependencies_that_make_no_sense_are_left_out_and_counted(voi
         assert_int_equal(hop_schedule_op(schedule, 0)->after_count, 0);
         assert_int_equal(hop_schedule_op(schedule, 1)->after_count, 1);
         char *text = hop_schedule_to_text(schedule);
-        assert_non_null(strstr(text, "# control dependencies, which order nothing: 1\n"));
+        assert_non_null(strstr(text, "# note: control dependencies, which order nothing: 1\n"));
         free(text);
         hop_schedule_destroy(schedule);
         struct hop_trace_options keep = {.control = HOP_TRACE_CONTROL_KEEP};
@@ -831,6 +885,7 @@ TEST_GROUP(chakra)
         cmocka_unit_test(every_prefix_is_refused_unless_it_ends_between_messages),
         cmocka_unit_test(every_changed_byte_is_read_or_refused_with_a_place),
         cmocka_unit_test(a_collective_stands_between_what_it_waits_for_and_its_users),
+        cmocka_unit_test(streams_threads_and_collectives_of_one_rank_take_their_recorded_time),
         cmocka_unit_test(the_algorithm_is_the_one_chosen),
         cmocka_unit_test(a_chain_hands_on_a_part_that_came_once_the_one_before_has_left),
         cmocka_unit_test(collectives_match_within_their_process_groups),
