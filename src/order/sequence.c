@@ -213,7 +213,7 @@ struct writing {
     uint32_t *before;     /* the place of the one that its source sends before, HOP_NONE: none */
 };
 
-/* The i-th place that must come before one: dependencies, what the sequence waits for, its source's send before. */
+/* The i-th place that must come before one: dependencies, what the sequence waits for, its source's send or its twin before. */
 static uint32_t comes_after(const void *context, uint32_t place, uint32_t i)
 {
     const struct writing *w = context;
@@ -230,13 +230,33 @@ static uint32_t comes_after(const void *context, uint32_t place, uint32_t i)
     return i <= (wait != HOP_NONE) ? w->before[place] : HOP_NONE;
 }
 
+static bool same_list(const uint32_t *a, uint32_t a_count, const uint32_t *b, uint32_t b_count)
+{
+    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof *a) == 0);
+}
+
+/* The last one before an operation that becomes ready when it does and takes the same memory or CPU: their places say which of them is
+ * first, so they stay in this order. */
+static uint32_t twin_before(const struct hop_problem *p, uint32_t index)
+{
+    const struct hop_problem_op *op = &p->ops[index], *other;
+    for (uint32_t i = op->memory == HOP_NONE ? 0 : index; i-- > 0;) {
+        other = &p->ops[i];
+        if (other->memory == op->memory && other->at_s == op->at_s &&
+            same_list(other->after, other->after_count, op->after, op->after_count) &&
+            same_list(other->after_start, other->after_start_count, op->after_start, op->after_start_count))
+            return i;
+    }
+    return HOP_NONE;
+}
+
 /* Each source's sends stand at the places where its sends stood. */
 static void put_sources(struct writing *w)
 {
     const struct hop_problem *p = w->p;
     for (uint32_t i = 0; i < p->op_count; i++) {
         w->at[i] = i;
-        w->before[i] = HOP_NONE;
+        w->before[i] = twin_before(p, i);
     }
     for (uint32_t s = 0; s < p->source_count; s++) {
         const struct hop_problem_source *source = &p->sources[s];
