@@ -52,6 +52,11 @@ void ranks_catch(void)
     (void)sigaction(SIGTERM, &action, NULL);
     action.sa_handler = on_interrupt;
     (void)sigaction(SIGINT, &action, NULL);
+    sigset_t both; /* which whoever started this process may have blocked */
+    (void)sigemptyset(&both);
+    (void)sigaddset(&both, SIGTERM);
+    (void)sigaddset(&both, SIGINT);
+    (void)pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 }
 
 static double later(double timeout_s)

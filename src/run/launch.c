@@ -209,6 +209,15 @@ static bool must_end(struct launch *launch)
            (stop && !launch->options->gently);
 }
 
+/* It is gone, and its status with it: another part of this process asked for it, say. */
+static void take_lost_status(struct launch *launch, struct child *child, int error)
+{
+    child->pid = 0;
+    child->result = 125;
+    hop_board_lose_member(launch->board, child->rank, child->rank, "ended, and its exit status is lost: %s",
+                          strerror(error));
+}
+
 /* Who has ended is asked for one by one: a signal may stand for several. How many are left. */
 static uint32_t reap(struct launch *launch)
 {
@@ -219,8 +228,10 @@ static uint32_t reap(struct launch *launch)
         pid_t ended = child->pid ? waitpid(child->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) : 0;
         if (ended > 0 && (WIFSTOPPED(status) || WIFCONTINUED(status)))
             child->stopped = WIFSTOPPED(status);
-        else if (ended != 0 && !(ended < 0 && errno == EINTR))
+        else if (ended > 0)
             take_leave(launch, child, status);
+        else if (ended < 0 && errno != EINTR)
+            take_lost_status(launch, child, errno);
         left += child->pid != 0;
     }
     return left;
@@ -248,9 +259,24 @@ static void wait_processes(struct launch *launch, const sigset_t *child_ends)
     }
 }
 
+/* Whoever started this process may ignore SIGCHLD and hand that on: then the system keeps no exit statuses. Returns what was set
+ * before. */
+static struct sigaction keep_statuses(void)
+{
+    struct sigaction before, now;
+    (void)sigaction(SIGCHLD, NULL, &before);
+    now = before;
+    now.sa_flags &= ~SA_NOCLDWAIT;
+    if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN)
+        now.sa_handler = SIG_DFL;
+    (void)sigaction(SIGCHLD, &now, NULL);
+    return before;
+}
+
 static enum hop_status launch_processes(struct launch *launch, struct hop_diag *diag)
 {
     enum hop_status status = HOP_OK;
+    const struct sigaction before = keep_statuses();
     sigset_t child_ends;
     (void)sigemptyset(&child_ends);
     (void)sigaddset(&child_ends, SIGCHLD);
@@ -269,6 +295,7 @@ static enum hop_status launch_processes(struct launch *launch, struct hop_diag *
     else if (r < launch->options->ranks)
         lose_stopped(launch);
     wait_processes(launch, &child_ends);
+    (void)sigaction(SIGCHLD, &before, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &launch->signals, NULL);
     return status;
 }

@@ -157,6 +157,27 @@ def one_rank():
         check(err.count("stopped by a signal") == 1, "run says: " + err)
 
 
-for part in (searches, second_press, ranks, making, measuring, one_rank):
+def inherited():
+    """Who starts hopcast may ignore SIGCHLD or block signals, and hand that on: no status of a rank is lost, and a signal ends all."""
+    def ignoring():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    def blocking():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD})
+
+    for before in (ignoring, blocking):
+        for status, arguments in ((1, ["launch", "-n", "3", "false"]), (0, ["launch", "-n", "3", "true"]),
+                                  (1, ["run", "allreduce", "-n", "2", "--algorithm", "gsb", "--fault", "kill 1 g.r1"]),
+                                  (0, ["run", "allreduce", "-n", "2"])):
+            done = subprocess.run([hopcast, *arguments], preexec_fn=before, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            check(done.returncode == status, "%s, %s: ended with %s: %s" % (arguments, before.__name__, done.returncode, done.stderr))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        job = start("launch", "-n", "2", "sleep", str(PATIENCE_S), preexec_fn=blocking)
+        job.send_signal(number)
+        _, err = end(job, "launch", 1)
+        check("stopped by a signal" in err, "launch says: " + err)
+
+
+for part in (inherited, searches, second_press, ranks, making, measuring, one_rank):
     part()
 sys.exit(1 if failures else 0)
