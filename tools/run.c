@@ -238,6 +238,7 @@ static int run(int argc, char **argv)
     group = ranks_join_within(o.timeout_s);
     uint32_t size = (uint32_t)hop_group_size(group);
     bool alone = size == 1;
+    o.collective.nodes = alone ? NULL : run_nodes(group, o.node_size);
     tool_hushed = hop_group_rank(group) > 0; /* what is wrong with the input is the same for all ranks */
     if (!alone)
         tool_at_end(disagree);

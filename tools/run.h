@@ -53,7 +53,10 @@ struct run_loaded {
 /* run_load.c: the topology and the schedule, or the collective; fills the request. */
 void run_load(struct run_options *o, struct run_loaded *l);
 
-/* run_agree.c: the worst status of all ranks of the group. */
+/* run_agree.c: which machine each rank of the group is on, by the hosts' names or as node_size has it; NULL: all are on one. All
+ * ranks call it before anything else that they send. */
+const uint32_t *run_nodes(struct hop_group *group, uint32_t node_size);
+/* The worst status of all ranks of the group. */
 int run_agree(struct hop_group *group, int status);
 
 /* Whether the operations of repeated launches are timed, not the launches alone. */

@@ -16,16 +16,17 @@ enum { SMALL_BYTES = 64 << 10 }; /* below it rounds count more than bytes: doubl
 
 /* ---- devices and nodes ---- */
 
-/* A number for each text's first `length(text)` bytes: that of the first rank that has it. */
-static enum hop_status number_nodes(const struct hop_ranks *ranks, const uint32_t *nodes, struct hop_arena *arena,
-                                    uint32_t *number, struct hop_diag *diag)
+/* A number for each rank: that of the first one on the same node, as `nodes` or their devices' names have it, and with the
+ * same number `within` it (NULL: all have). */
+static enum hop_status number_nodes(const struct hop_ranks *ranks, const uint32_t *nodes, const uint32_t *within,
+                                    struct hop_arena *arena, uint32_t *number, struct hop_diag *diag)
 {
     struct hop_names seen = {0};
     bool fine = true;
     for (uint32_t r = 0; r < ranks->count && fine; r++) {
         char text[80];
         if (nodes)
-            (void)snprintf(text, sizeof text, "%" PRIu32, nodes[r]);
+            (void)snprintf(text, sizeof text, "%" PRIu32 " %" PRIu32, nodes[r], within ? within[r] : 0);
         else
             (void)snprintf(text, sizeof text, "%.*s", (int)hop_server_length(ranks->devices[r]), ranks->devices[r]);
         const char *name = hop_arena_string(arena, text, strlen(text));
@@ -339,7 +340,9 @@ static enum hop_status find_levels(const struct hop_ranks *ranks, const struct h
 {
     uint32_t *nodes = hop_moves_room(moves, ranks->count, sizeof *nodes);
     HOP_CHECK(moves->failure.status);
-    HOP_CHECK(number_nodes(ranks, options->nodes, &moves->arena, nodes, diag));
+    HOP_CHECK(number_nodes(ranks, options->nodes, NULL, &moves->arena, nodes, diag));
+    if (options->nodes) /* two nodes may each have a device of that name */
+        HOP_CHECK(number_nodes(ranks, options->nodes, moves->device, &moves->arena, moves->device, diag));
     if (options->algorithm && strcmp(options->algorithm, "default") != 0)
         HOP_CHECK(read_names(options, levels, diag));
     else

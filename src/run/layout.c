@@ -267,7 +267,7 @@ enum hop_status hop_layout_place(struct hop_layout *layout, const uint32_t *node
                 continue;
             hop_fail(diag, HOP_ERR_INVALID,
                      "'%s' is performed by rank %u and touches memory of rank %u, on another machine\n"
-                     "copies between machines, reductions within one",
+                     "copies between machines and reductions within one, as `hopcast run allreduce` makes them",
                      hop_schedule_op(layout->schedule, i)->name, run->owner, rank);
             hop_diag_place(diag, "%s", hop_schedule_place(layout->schedule, i, 0, where, sizeof where));
             return HOP_ERR_INVALID;

@@ -974,6 +974,38 @@ static void nodes_may_be_told(void **state)
     hop_schedule_destroy(schedule);
 }
 
+/* Two nodes may each have a device of one name: no reduction reads another node's memory, by whatever algorithm. */
+static void check_reductions(enum hop_collective_kind kind, const char *algorithm)
+{
+    const char *devices[4] = {"host0", "host0", "host0", "host0"};
+    const uint32_t nodes[4] = {0, 0, 1, 1};
+    struct hop_ranks ranks = {devices, 4};
+    struct hop_collective_options options = {
+        .kind = kind, .algorithm = algorithm, .bytes = 64, .type = HOP_TYPE_I32, .nodes = nodes};
+    struct hop_schedule *schedule = NULL;
+    CHECK(hop_make_collective(&ranks, &options, &schedule, D));
+    for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
+        const struct hop_op *op = hop_schedule_op(schedule, i);
+        for (uint32_t p = 0; op->kind == HOP_OP_REDUCE && p < op->input_count; p++)
+            assert_int_equal(nodes[op->inputs[p].rank], nodes[op->to.rank]);
+        for (uint32_t p = 0; op->kind == HOP_OP_REDUCE && p < op->output_count; p++)
+            assert_int_equal(nodes[op->outputs[p].rank], nodes[op->to.rank]);
+    }
+    hop_schedule_destroy(schedule);
+}
+
+static void reductions_stay_on_the_nodes_that_are_told(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
+        const char *name, *summary;
+        bool levels;
+        for (size_t i = 0; hop_collective_algorithm(kind, i, &name, &summary, &levels); i++)
+            check_reductions(kind, name);
+        check_reductions(kind, NULL);
+    }
+}
+
 /* Of two nodes of two devices with two ranks each; NULL: refused. */
 static bool can_be_made(enum hop_collective_kind kind, const char *algorithm, char by[HOP_ALGORITHM_NAME_SIZE])
 {
@@ -1157,6 +1189,7 @@ TEST_GROUP(collective_schedules)
         cmocka_unit_test(hierarchies_cross_nodes_once),
         cmocka_unit_test(more_inputs_than_a_reduction_takes_are_reduced_in_turn),
         cmocka_unit_test(nodes_may_be_told),
+        cmocka_unit_test(reductions_stay_on_the_nodes_that_are_told),
         cmocka_unit_test(every_listed_algorithm_may_be_where_the_list_says),
         cmocka_unit_test(what_was_taken_is_told),
         cmocka_unit_test(a_schedule_reads_back_from_its_text),
