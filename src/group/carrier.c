@@ -36,10 +36,9 @@ enum control {
 
 struct control_message {
     int32_t kind, rank;
-    int32_t status; /* LOST: with the reason, where somebody gave one; else empty, and only kind and rank are sent */
-    char reason[sizeof((struct hop_diag *)NULL)->what];
+    struct hop_diag reason; /* LOST: where somebody gave one; else empty, and only kind and rank are sent */
 };
-#define PLAIN_SIZE offsetof(struct control_message, status)
+#define PLAIN_SIZE offsetof(struct control_message, reason)
 
 /* ---- losses ---- */
 
@@ -49,10 +48,8 @@ static void say(struct hop_group *group, int to, const struct control_message *c
 static void tell_loss(struct hop_group *group, int rank, const struct hop_diag *reason)
 {
     struct control_message content = {.kind = LOST, .rank = rank};
-    if (reason) {
-        content.status = (int32_t)reason->status;
-        (void)snprintf(content.reason, sizeof content.reason, "%s", reason->what);
-    }
+    if (reason)
+        content.reason = *reason;
     for (int to = 0; to < group->size; to++) {
         if ((group->rank == 0) != (to == 0))
             say(group, to, &content, reason ? sizeof content : PLAIN_SIZE);
@@ -106,19 +103,17 @@ static void let_go(struct hop_group *group, int rank)
 /* Somebody says that a rank is lost. One that says it of itself gives up: it lives, and leaves next. */
 static void believe(struct hop_group *group, int from, const struct control_message *said)
 {
-    struct hop_diag why;
     if (said->rank < 0 || said->rank >= group->size || said->rank == group->rank)
         return;
-    if (!said->reason[0]) {
+    if (!said->reason.what[0]) {
         lose(group, said->rank, "rank %d is lost, says rank %d", said->rank, from);
         return;
     }
-    (void)hop_fail(&why, (enum hop_status)said->status, "%s", said->reason);
     if (said->rank == from)
         group->peers[from].leaves = true;
     else
         group->peers[said->rank].gone = true;
-    report(group, said->rank, &why, true);
+    report(group, said->rank, &said->reason, true);
 }
 
 /* What the caller found out itself. */
@@ -307,7 +302,8 @@ static void hear_message(struct hop_group *group, struct hop_message *message)
 {
     struct control_message said = {.kind = BEAT};
     memcpy(&said, message->bytes, message->size_bytes < sizeof said ? message->size_bytes : sizeof said);
-    said.reason[sizeof said.reason - 1] = '\0';
+    said.reason.place[sizeof said.reason.place - 1] = said.reason.what[sizeof said.reason.what - 1] =
+        said.reason.expected[sizeof said.reason.expected - 1] = '\0';
     hear(group, message->peer, &said);
     hop_message_destroy(message);
 }

@@ -8,6 +8,7 @@ Exit status: 0 as expected, 1 not, 77 there is no such launcher or shim.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -52,6 +53,11 @@ def across_nodes():
     for algorithm in ("gsb-btb-ring", "btb-gsb-doubling"):
         works(4, "allreduce", "--algorithm", algorithm, "--bytes", "1MiB", "--devices",
               "node0.gpu0,node0.gpu1,node1.gpu0,node1.gpu1", "--node-size", "2", "--repeat", "20")
+    for name, *algorithm in (("allreduce",), ("reduce",), ("reduce-scatter", "--algorithm", "one-shot")):  # no algorithm's reductions leave a machine
+        works(4, name, *algorithm, "--bytes", "64KiB", "--node-size", "2")
+    wrong = start(2, "-e", "r: reduce sum f32 1@gpu1:a 0@gpu0:b -> 0@gpu0:b 4KiB", "--node-size", "1")
+    check(re.search("^hopcast: .*'r' is performed by rank 0 and touches memory of rank 1, on another machine\n  expected: copies between machines and",
+                    wrong.errors, re.M), "a message is whole, whichever rank says it: %s" % wrong.errors)
     answer = works(4, "allreduce", "--algorithm", "ring", "--bytes", "64KiB", "--node-size", "2", "--json")
     transfers = json.loads(answer)["transfers"] if answer else []
     check(transfers and all(0 <= t["start_s"] <= t["end_s"] for t in transfers), "times of both machines are there")
