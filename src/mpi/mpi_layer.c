@@ -10,6 +10,7 @@
 #include "mpi/persistent.h"
 #include "mpi/received.h"
 #include "mpi/repeats.h"
+#include "mpi/say.h"
 #include "mpi/ticks.h"
 #include "mpi/traffic_file.h"
 
@@ -23,8 +24,8 @@ static struct {
     const struct hop_mpi_shim *mpi;
     int rank, ranks;
     double begin_s;
-    pid_t process; /* a child that it forks is another */
-    char library[8192]; /* as the standard ABI wants it */
+    pid_t process;                       /* a child that it forks is another */
+    char library[8192];                  /* as the standard ABI wants it */
     const struct hop_mpi_engine *engine; /* NULL: nobody asked for it */
     bool uncounted, records;
 } layer;
@@ -126,7 +127,8 @@ static const struct hop_mpi_engine *load_engine(void)
 /* ---- beginning ---- */
 
 /* Once a job, as far as launchers tell. */
-static void say(const char *format, const char *what)
+static void say(const char *format, ...) HOP_PRINTF(1, 2);
+static void say(const char *format, ...)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
     for (size_t i = 0; i < HOP_COUNT(names); i++) {
@@ -134,8 +136,10 @@ static void say(const char *format, const char *what)
         if (rank && strcmp(rank, "0") != 0)
             return;
     }
-    (void)fprintf(stderr, "libhopcast_mpi.so: ");
-    (void)fprintf(stderr, format, what);
+    va_list arguments;
+    va_start(arguments, format);
+    hop_mpi_say(format, arguments);
+    va_end(arguments);
 }
 
 /* The standard ABI of MPI 5: an MPI that has it only beside one of its own says -1 in the library of its own. */
@@ -166,14 +170,14 @@ static const struct hop_mpi_shim *find_shim(void)
         *tab = ' ';
     if (!shim) {
         say("%s is not known here (Open MPI 4, MPICH 4 and the standard ABI of MPI 5 are); the program runs without "
-            "being profiled\n",
+            "being profiled",
             layer.library);
         return NULL;
     }
     const struct hop_mpi_shim *mpi = load_shim(shim);
     if (!mpi)
         say("hopcast-mpi-%s.so is missing beside it, or is another version's; the program runs without being "
-            "profiled\n",
+            "profiled",
             shim);
     return mpi;
 }
@@ -246,7 +250,7 @@ static void begin_asked(void)
     const struct hop_mpi_engine *engine = load_engine();
     if (!layer.mpi->all_agree(engine != NULL)) {
         say("hopcast-mpi-engine.so is missing beside it on some host, or is another version's; the program runs on %s "
-            "alone\n",
+            "alone",
             layer.library);
         return;
     }
@@ -377,7 +381,7 @@ void hop_layer_session(void)
     sessions.seen = true;
     sessions.mpi = recognise();
     if (sessions.mpi && !sessions.mpi->is_whole)
-        say("%s has sessions, which are not known here: the program runs without being profiled\n", layer.library);
+        say("%s has sessions, which are not known here: the program runs without being profiled", layer.library);
 }
 
 void hop_layer_session_comm(uintptr_t comm)
@@ -397,7 +401,7 @@ void hop_layer_session_end(void)
         hop_layer_end();
         layer.mpi->end();
     } else if (sessions.mpi && sessions.mpi->is_whole && !sessions.counted && !layer.mpi) {
-        say("%s: no communicator of all ranks was made of a session; the program ran without being profiled\n",
+        say("%s: no communicator of all ranks was made of a session; the program ran without being profiled",
             layer.library);
     }
 }

@@ -4,7 +4,7 @@
 
 Rooms are the folders of src/, in the order of the page; files include and call only their own room and lower ones, and
 files of one room do not call each other in circles. Tags and file names are there once, and one unit includes every
-header. OBJECTS holds the libraries' object files, one a source (nm tells who calls whom). Each rule is tried on a case
+header. What the libraries say on standard error they say a line at a time. OBJECTS holds the libraries' object files, one a source (nm tells who calls whom). Each rule is tried on a case
 that breaks it, so that none can fall silent."""
 import collections
 import os
@@ -15,6 +15,7 @@ import tempfile
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 TAG = re.compile(r'^(?:typedef\s+)?\s*(?:struct|union|enum)\s+(\w+)\s*\{', re.M)
+SAID = re.compile(r'\bfprintf\(\s*stderr,\s*((?:"(?:[^"\\]|\\.)*"|PRI\w+|\s)+)')
 
 
 def rooms_of(page):
@@ -114,6 +115,16 @@ def names(texts):
     return [f"{name} is the name of {' and '.join(sorted(paths))}" for name, paths in sorted(where.items()) if len(paths) > 1]
 
 
+def pieces(texts):
+    """A line on standard error is written in one piece: other ranks write there, too."""
+    found = []
+    for path, text in texts.items():
+        starts = [match.group(1) for match in SAID.finditer(text) if not match.group(1).rstrip().endswith('\\n"')]
+        found += [f"{path} writes a piece of a line to stderr: {said.strip()[:60]}" for said in starts]
+        found += [f"{path} writes a piece of a line to stderr: {said}" for said in re.findall(r"\bvfprintf\(stderr|\bfputc\([^;]*stderr", text)]
+    return found
+
+
 # ---- what the compiler knows ----
 
 def edges_of(objects, texts):
@@ -158,6 +169,7 @@ def broken_cases():
         "calls": calls(order, {("src/low/a.c", "src/high/b.c", "f")}),
         "circles": circles({("src/low/a.c", "src/low/b.c", "f"), ("src/low/b.c", "src/low/a.c", "g")}),
         "tags": tags({"src/low/a.h": "struct x {\n};\n", "src/low/b.h": "struct x {\n};\n"}),
+        "pieces": pieces({"src/low/a.c": 'fprintf(stderr, "half a line ");\n'}),
         "names": names({"src/low/a.c": "", "src/high/a.c": ""}),
     }
     return [f"the rule '{name}' finds nothing where it is broken" for name, found in cases.items() if not found]
@@ -169,7 +181,7 @@ def main():
     texts = sources(root)
     edges = edges_of(objects, texts)
     wrong = broken_cases() + folders(order, texts) + includes(order, texts) + calls(order, edges) + circles(edges) + \
-        tags(texts) + names(texts) + one_unit(root, texts, compiler, sys.argv[4:])
+        tags(texts) + names(texts) + pieces(texts) + one_unit(root, texts, compiler, sys.argv[4:])
     if len(edges) < len(order):
         wrong.append(f"{objects} holds no object files of the library")
     for sentence in wrong:

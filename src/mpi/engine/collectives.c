@@ -4,6 +4,7 @@
 
 #include "mpi/engine/run_collective.h"
 #include "mpi/engine/tune_collectives.h"
+#include "mpi/say.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,11 +29,9 @@ static void say(const char *format, ...)
     va_list arguments;
     if (here.job->rank != 0)
         return;
-    (void)fprintf(stderr, "libhopcast_mpi.so: ");
     va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
+    hop_mpi_say(format, arguments);
     va_end(arguments);
-    (void)fprintf(stderr, "\n");
 }
 
 /* ---- the table, which rank 0 hands out ---- */

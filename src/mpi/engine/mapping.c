@@ -7,6 +7,8 @@
  */
 #include "mpi/engine/mapping.h"
 
+#include "mpi/say.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -36,12 +38,10 @@ static bool is_automatic(const char *map)
 static void say(const char *format, ...) HOP_PRINTF(1, 2);
 static void say(const char *format, ...)
 {
-    char line[4096 + HOP_MPI_ASKED_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(line, sizeof line, format, arguments);
+    hop_mpi_say(format, arguments);
     va_end(arguments);
-    (void)fprintf(stderr, "libhopcast_mpi.so: %s\n", line); /* at once: other ranks write, too */
 }
 
 /* ---- before the MPI begins ---- */
