@@ -55,7 +55,7 @@ def across_nodes():
               "node0.gpu0,node0.gpu1,node1.gpu0,node1.gpu1", "--node-size", "2", "--repeat", "20")
     for name, *algorithm in (("allreduce",), ("reduce",), ("reduce-scatter", "--algorithm", "one-shot")):  # no algorithm's reductions leave a machine
         works(4, name, *algorithm, "--bytes", "64KiB", "--node-size", "2")
-    wrong = start(2, "-e", "r: reduce sum f32 1@gpu1:a 0@gpu0:b -> 0@gpu0:b 4KiB", "--node-size", "1")
+    wrong = start(2, "-e", "r: reduce sum f32 1@gpu0:a 0@gpu0:b -> 0@gpu0:b 4KiB", "--node-size", "1")
     check(re.search("^hopcast: .*'r' is performed by rank 0 and touches memory of rank 1, on another machine\n  expected: copies between machines and",
                     wrong.errors, re.M), "a message is whole, whichever rank says it: %s" % wrong.errors)
     answer = works(4, "allreduce", "--algorithm", "ring", "--bytes", "64KiB", "--node-size", "2", "--json")
