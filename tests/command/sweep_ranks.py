@@ -91,15 +91,11 @@ def rank_of(pid):
     return int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", b"-1")))
 
 
-def unfinished(path):
-    """Where the rows are until the sweep has ended."""
-    return glob.glob(path + ".*.tmp")
-
-
-def rows_are_right(path, wide, complete, ended=True):
+def rows_are_right(path, wide, complete):
     """Whole lines, in order, each what a single process says."""
-    check(os.path.exists(path) == ended and len(unfinished(path)) == (not ended), "the file is there once the sweep has ended")
-    with open(path if ended else unfinished(path)[0], newline="") as file:
+    if not check(os.listdir(os.path.dirname(path)) == [os.path.basename(path)], "the file is there once the sweep has ended, and no other"):
+        return
+    with open(path, newline="") as file:
         text = file.read()
     rows = list(csv.DictReader(text.splitlines()))
     check(text.endswith("\n") and rows, "the file holds whole lines, and some")
@@ -112,14 +108,29 @@ def rows_are_right(path, wide, complete, ended=True):
         check(numbers == list(range(1, len(rows) + 1)), "no case is missing")
 
 
-def has_rows(path):
-    return any(os.path.getsize(name) > 20000 for name in unfinished(path))
+def has_rows(path, ranks):
+    """In the file that has no name until the sweep has ended; nor has it any other."""
+    check(not os.listdir(os.path.dirname(path)), "a file without a name has none")
+    for pid in ranks:
+        for name in glob.glob("/proc/%s/fd/*" % pid):
+            try:
+                if os.readlink(name).startswith(os.path.dirname(path) + "/#") and os.stat(name).st_size > 20000:
+                    return True
+            except OSError:
+                pass
+    return False
+
+
+def output(name):
+    """In a folder of its own."""
+    os.makedirs(os.path.join(work, name), exist_ok=True)
+    return os.path.join(work, name, "rows.csv")
 
 
 def start(wide, path, options=()):
     """A sweep by four ranks, once some rows are in the file, and its ranks."""
     job = subprocess.Popen(command(4, "sweep", wide, *LONG, "-o", path, options=options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    check(wait_until(lambda: has_rows(path) or job.poll() is not None), "rows are written")
+    check(wait_until(lambda: has_rows(path, ranks_of(job)) or job.poll() is not None), "rows are written")
     check(job.poll() is None, "the sweep goes on")
     return job, ranks_of(job)
 
@@ -136,25 +147,25 @@ def kill_a_rank(wide, path, options):
 
 
 def killed_rank():
-    """Rank 2 dies: it is named where its launcher lets rank 0 live, complete rows are in the file, nobody is left."""
+    """Rank 2 dies: it is named where its launcher lets rank 0 live, and then complete rows are in the file; nobody is left."""
     wide = make("kill.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
-    path = os.path.join(work, "default.csv")
+    path = output("default")
     if mpi == "mpich":
         status, _ = kill_a_rank(wide, path, [])
         check(status != 0, "the launcher says that something went wrong")
-        rows_are_right(path, wide, True, False)
+        check(not os.listdir(os.path.dirname(path)), "a killed rank 0 leaves nothing")
         return
     # The launcher kills all soon after it asked them to end: how soon may be too soon on a busy machine.
     for grace_s in (1, 5, 20):
-        for name in unfinished(path):
-            os.unlink(name)
+        if os.path.exists(path):
+            os.unlink(path)
         status, said = kill_a_rank(wide, path, ["--mca", "odls_base_sigkill_timeout", str(grace_s)])
         check(status != 0, "the launcher says that something went wrong")
         if "cases are complete" in said:
             break
     check("rank 2 was lost" in said and "rank 2 had cases" in said and "cases are complete" in said, "rank 2 is named: %s" % said)
     rows_are_right(path, wide, False)
-    path = os.path.join(work, "recovery.csv")
+    path = output("recovery")
     _, said = kill_a_rank(wide, path, ["--enable-recovery"])
     check("rank 2 was lost" in said and "rank 2 had cases" in said and "cases are complete" in said, "recovery: rank 2 is named: %s" % said)
     rows_are_right(path, wide, False)
@@ -170,7 +181,7 @@ def is_under_way(job):
 def stopped():
     """SIGTERM to the launcher; SIGINT to a sweep without one, whose exit status is 1."""
     wide = make("stop.hop", "alltoall", "--on", "cs-storm", "--bytes", "1MiB")
-    path = os.path.join(work, "stop.csv")
+    path = output("stop")
     job, ranks = start(wide, path)
     job.send_signal(signal.SIGTERM)
     said = finish(job)
@@ -178,9 +189,9 @@ def stopped():
     check("was lost" not in said, "nobody is lost when all are stopped: %s" % said)
     rows_are_right(path, wide, False)
     for extra in ([], ["--json"]):
-        path = os.path.join(work, "alone" + "".join(extra))
+        path = output("alone" + "".join(extra))
         job = subprocess.Popen(command(0, "sweep", wide, *LONG, "-o", path, *extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: job.poll() is not None or is_under_way(job) and (extra or has_rows(path)))
+        wait_until(lambda: job.poll() is not None or is_under_way(job) and (extra or has_rows(path, [job.pid])))
         check(job.poll() is None, "the sweep goes on")
         job.send_signal(signal.SIGINT)
         said = finish(job)
