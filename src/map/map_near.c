@@ -8,6 +8,7 @@
 #include "map/map.h"
 
 #define SLACK 1e-9 /* relative: what counts as less */
+#define SCAN 1e-3  /* of a look: where all ranks would be */
 enum {
     LOOKS = 4000,   /* assignments whose loads are added up, at most, */
     FLOWS = 1 << 21 /* or so many flows of them */
@@ -30,7 +31,7 @@ struct near {
 static bool is_as_good(struct near *n, const uint32_t *place, struct worth *most, bool is_first)
 {
     struct hop_map_work *work = n->work;
-    bool fine = n->looks-- >= 1;
+    bool fine = n->looks-- >= 1 && hop_map_goes_on(work, work->best, work->last.bound);
     for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT && fine; metric++) {
         double value;
         if (metric == HOP_MAP_SIMULATED && work->play && n->simulations-- < 1)
@@ -80,6 +81,7 @@ static bool try_home(struct near *n, uint32_t rank)
     uint32_t end, home_end, first = block_of(n, n->place[rank], &end), home = block_of(n, n->home[rank], &home_end);
     if (first == home || end - first != home_end - home)
         return false;
+    n->looks -= SCAN;
     for (uint32_t r = 0; r < n->work->ranks; r++) {
         uint32_t at = n->place[r];
         n->tried[r] = at >= first && at < end       ? home + at - first
