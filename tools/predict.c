@@ -94,43 +94,64 @@ static uint64_t effort_of(const struct request *r)
     return r->ranges == RANGES_ALL ? UINT64_MAX : 0;
 }
 
-static struct prediction predict(const struct request *r, const struct inputs *in, uint32_t topology, uint32_t model,
-                                 uint32_t schedule)
+struct plan {
+    struct prediction p;
+    struct hop_packet_options packet;
+    struct hop_simulate_options options;
+};
+
+/* Where it is and under what, all of which can be refused: places, routes, deadlocks, what is to be explained. */
+static void prepare(const struct request *r, const struct inputs *in, uint32_t at, struct plan *plan)
 {
-    struct prediction p = {.topology = in->topologies[topology],
-                           .schedule = in->schedules[schedule],
-                           .models = r->models.count ? r->models.at[model] : NULL,
-                           .sources_unlimited = r->sources_unlimited,
-                           .fidelity = r->fidelity,
-                           .rows = tool_given(&r->given, "rows") && !r->rows ? UINT32_MAX : r->rows};
+    const uint32_t models = r->models.count ? r->models.count : 1, schedule = at % r->schedules.count,
+                   model = at / r->schedules.count % models, topology = at / r->schedules.count / models;
+    struct prediction *p = &plan->p;
     struct hop_schedule *placed;
-    struct hop_packet_options packet = r->packet;
-    packet.faults = predict_read_faults(p.topology, &r->faults);
-    packet.fault_count = r->faults.count;
-    tool_try(tool_map_place(&in->map, p.topology, p.schedule, &placed, &tool_diag));
+    *p = (struct prediction){.topology = in->topologies[topology],
+                             .schedule = in->schedules[schedule],
+                             .models = r->models.count ? r->models.at[model] : NULL,
+                             .sources_unlimited = r->sources_unlimited,
+                             .fidelity = r->fidelity,
+                             .rows = tool_given(&r->given, "rows") && !r->rows ? UINT32_MAX : r->rows};
+    plan->packet = r->packet;
+    plan->packet.faults = predict_read_faults(p->topology, &r->faults);
+    plan->packet.fault_count = r->faults.count;
+    tool_try(tool_map_place(&in->map, p->topology, p->schedule, &placed, &tool_diag));
     if (placed)
-        p.schedule = tool_have(placed);
-    p.network = tool_network(p.topology, p.models);
-    struct tool_progress progress;
+        p->schedule = tool_have(placed);
+    p->network = tool_network(p->topology, p->models);
     bool wanted = r->gantt || r->json || r->trace || r->explain;
-    struct hop_simulate_options options = {
-        .detail = wanted || hop_schedule_count(p.schedule) <= DETAILED_OPS ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS,
+    plan->options = (struct hop_simulate_options){
+        .detail = wanted || hop_schedule_count(p->schedule) <= DETAILED_OPS ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS,
         .sources_unlimited = r->sources_unlimited,
-        .progress = tool_progress_begin(&progress, "operations that have ended"),
-        .context = &progress,
         .fidelity = r->fidelity,
-        .packet = &packet};
-    enum hop_status done = hop_simulate(p.network, p.schedule, &options, &p.timeline, &tool_diag);
+        .packet = &plan->packet};
+    (void)snprintf(p->label, sizeof p->label, "%.60s on %.60s%s%.30s", tool_source_name(r->schedules.at[schedule]),
+                   r->topologies.at[topology], p->models ? ", model " : "", p->models ? p->models : "");
+    if (!r->explain && r->schedules.count * r->topologies.count * models == 1)
+        return; /* nothing is computed before its simulation refuses it */
+    struct hop_simulation *simulation;
+    tool_try(hop_simulation_create(p->network, p->schedule, &plan->options, &simulation, &tool_diag));
+    if (r->explain)
+        predict_check_name(p->schedule, hop_timeline_schedule(hop_simulation_timeline(simulation)), r->explain);
+    hop_simulation_destroy(simulation);
+}
+
+static struct prediction predict(const struct request *r, struct plan *plan)
+{
+    struct prediction *p = &plan->p;
+    struct tool_progress progress;
+    plan->options.progress = tool_progress_begin(&progress, "operations that have ended");
+    plan->options.context = &progress;
+    enum hop_status done = hop_simulate(p->network, p->schedule, &plan->options, &p->timeline, &tool_diag);
     tool_progress_end(&progress);
     tool_try(done);
-    (void)tool_have(p.timeline);
-    const struct hop_uncertainty_options scope = {.simulate = &options, .max_effort = effort_of(r)};
+    (void)tool_have(p->timeline);
+    const struct hop_uncertainty_options scope = {.simulate = &plan->options, .max_effort = effort_of(r)};
     bool one = r->schedules.count * r->topologies.count == 1 && r->models.count <= 1;
     if (one && r->ranges != RANGES_NONE && !r->explain && !r->gantt)
-        tool_try(hop_uncertainty_find(p.timeline, &scope, &p.range, &tool_diag));
-    (void)snprintf(p.label, sizeof p.label, "%.60s on %.60s%s%.30s", tool_source_name(r->schedules.at[schedule]),
-                   r->topologies.at[topology], p.models ? ", model " : "", p.models ? p.models : "");
-    return p;
+        tool_try(hop_uncertainty_find(p->timeline, &scope, &p->range, &tool_diag));
+    return *p;
 }
 
 static void show_one(const struct request *r, const struct prediction *p)
@@ -172,6 +193,7 @@ static int run(int argc, char **argv)
 {
     static struct request r;
     static struct inputs in;
+    static struct plan plans[CASE_LIMIT];
     static struct prediction cases[CASE_LIMIT];
     tool_read(&tool_predict, argc, argv, &r);
     tool_check_outputs(&r.given);
@@ -183,8 +205,9 @@ static int run(int argc, char **argv)
     for (uint32_t i = 0; i < r.schedules.count; i++)
         in.schedules[i] = tool_read_schedule(r.schedules.at[i], r.collective);
     for (uint32_t i = 0; i < count; i++)
-        cases[i] =
-            predict(&r, &in, i / r.schedules.count / models, i / r.schedules.count % models, i % r.schedules.count);
+        prepare(&r, &in, i, &plans[i]);
+    for (uint32_t i = 0; i < count; i++)
+        cases[i] = predict(&r, &plans[i]);
     if (count == 1)
         show_one(&r, &cases[0]);
     else

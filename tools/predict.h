@@ -44,6 +44,8 @@ void predict_show_faults(const struct prediction *p);
 void predict_show_table(const struct prediction *p);
 /* predict_risks.c: what it puts at risk that no model predicts, if anything. */
 void predict_show_risks(const struct prediction *p);
+/* Refuses a name that is neither in the schedule nor in what it became. */
+void predict_check_name(const struct hop_schedule *given, const struct hop_schedule *became, const char *id);
 void predict_show_explanation(const struct prediction *p, const char *id);
 /* ranges: gains are held against them; see hop_gain_options. */
 void predict_show_side_by_side(const struct prediction *cases, uint32_t count, bool ranges, uint64_t max_effort);

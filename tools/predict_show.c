@@ -446,16 +446,20 @@ static void explain_staged(const struct prediction *p, uint32_t original)
     }
 }
 
+void predict_check_name(const struct hop_schedule *given, const struct hop_schedule *became, const char *id)
+{
+    if (hop_schedule_find(given, id) == HOP_NONE && hop_schedule_find(became, id) == HOP_NONE)
+        tool_try_at(hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "there is no operation '%s'\nthe name of one, such as %s",
+                             id, hop_schedule_op(became, 0)->name),
+                    "--explain");
+}
+
 void predict_show_explanation(const struct prediction *p, const char *id)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t op = hop_schedule_find(schedule, id), original = hop_schedule_find(p->schedule, id);
     if (op != HOP_NONE)
         tool_print(stdout, hop_timeline_explain(p->timeline, op));
-    else if (original != HOP_NONE)
-        explain_staged(p, original);
     else
-        tool_try_at(hop_fail(&tool_diag, HOP_ERR_NOT_FOUND, "there is no operation '%s'\nthe name of one, such as %s",
-                             id, hop_schedule_op(schedule, 0)->name),
-                    "--explain");
+        explain_staged(p, original);
 }

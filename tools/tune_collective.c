@@ -121,8 +121,9 @@ static uint32_t find_listed(struct work *w, const struct hop_collective_options 
     return count;
 }
 
+/* checks: what can be refused is, before anything is timed. */
 static enum hop_status compare(struct work *w, enum hop_collective_kind kind,
-                               struct hop_tune_collective_options *options, struct hop_diag *diag)
+                               struct hop_tune_collective_options *options, bool checks, struct hop_diag *diag)
 {
     const char *names[ALGORITHM_LIMIT];
     struct hop_collective_options collective = w->request->collective;
@@ -133,9 +134,9 @@ static enum hop_status compare(struct work *w, enum hop_collective_kind kind,
         if (options->algorithm_count == 0)
             return HOP_OK;
     }
-    enum hop_status status =
-        hop_tune_collective(w->network, &w->ranks, &collective, options, &w->tuned[w->count], diag);
-    w->count += status == HOP_OK;
+    enum hop_status status = hop_tune_collective(w->network, &w->ranks, &collective, options,
+                                                 checks ? NULL : &w->tuned[w->count], diag);
+    w->count += status == HOP_OK && !checks;
     return status;
 }
 
@@ -158,20 +159,22 @@ static void compare_all(struct work *w)
         options.sizes = measured_sizes;
         options.size_count = HOP_COUNT(measured_sizes);
     }
-    for (uint32_t k = 0; k < r->kinds.count && status == HOP_OK; k++) {
-        progress.what = hop_collective_name(r->kinds.at[k]);
-        status = compare(w, r->kinds.at[k], &options, &tool_diag);
-    }
-    tool_progress_end(&progress);
-    if (status != HOP_ERR_INVALID && r->topology)
-        tool_try_at(status, "--on %.180s", r->topology);
-    tool_try(status);
-    for (uint32_t a = 0; a < r->algorithms.count; a++) {
+    for (uint32_t k = 0; k < r->kinds.count && status == HOP_OK; k++)
+        status = compare(w, r->kinds.at[k], &options, true, &tool_diag);
+    for (uint32_t a = 0; a < r->algorithms.count && status == HOP_OK; a++) {
         if (w->used[a])
             continue;
         hop_diag_place(&w->why[a], "--algorithms %.60s", r->algorithms.at[a]);
         tool_fail(&w->why[a]);
     }
+    for (uint32_t k = 0; k < r->kinds.count && status == HOP_OK; k++) {
+        progress.what = hop_collective_name(r->kinds.at[k]);
+        status = compare(w, r->kinds.at[k], &options, false, &tool_diag);
+    }
+    tool_progress_end(&progress);
+    if (status != HOP_ERR_INVALID && r->topology)
+        tool_try_at(status, "--on %.180s", r->topology);
+    tool_try(status);
 }
 
 /* ---- the answer ---- */

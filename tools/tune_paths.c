@@ -101,9 +101,12 @@ static void add_case(const struct request *r, struct work *w, const char *named)
 {
     struct tune_case *c = &w->cases[w->case_count++];
     c->name = named + 1;
-    if (*named == 'f')
+    if (*named == 'f') {
+        struct hop_simulation *simulation; /* refuses what the machine has not, before anything is tried */
         c->schedule = tool_place(r->map, w->topology, tool_read_schedule(named, NULL));
-    else
+        tool_try(hop_simulation_create(w->network, c->schedule, NULL, &simulation, &tool_diag));
+        hop_simulation_destroy(simulation);
+    } else
         tool_try_at(hop_tune_make(c->name, w->topology, r->bytes, &c->schedule, &tool_diag), "--pattern");
 }
 
@@ -170,6 +173,7 @@ static int run(int argc, char **argv)
     tool_read(&tool_tune_paths, argc, argv, &r);
     if (r.output && r.cases.count != 1)
         tool_bad_usage(&tool_tune_paths, "--output takes one --pattern or one --schedule");
+    tool_check_outputs(&r.given);
     load_machine(&r, &w);
     add_cases(&r, &w);
     tune(&r, &w);

@@ -33,7 +33,8 @@ static const struct tool_option table[] = {
     FLAG("figures", 0, AT(request, figures),
          "what the paper on APEnet+ prints, beside what its mechanism gives here (docs/torus.md)",
          .excludes = "on from to sizes method piece count svg json output"),
-    OPTION("svg", 0, TEXT, AT(request, picture), "FILE", "bandwidth over size as a picture", .needs = "on"),
+    OPTION("svg", 0, TEXT, AT(request, picture), "FILE", "bandwidth over size as a picture", .use = USE_FILE,
+           .needs = "on"),
     SHARED(json, AT(request, json), .help = "all of it, for machines (docs/tune_puts.schema.json)"),
     OPTION("count", 0, WHOLE, AT(request, count), "N", "with --output: puts in a row (16)", .low = 1, .high = 4096,
            .needs = "output"),
@@ -94,7 +95,8 @@ static bool is_asked(const struct request *r, const struct hop_topology *topolog
            !(hosts && puts->method != HOP_PUT_DIRECT);
 }
 
-static void fill(const struct request *r, struct hop_network *network, struct hop_put_row *row)
+/* checks: what can be refused is, before anything is simulated. */
+static void fill(const struct request *r, struct hop_network *network, struct hop_put_row *row, bool checks)
 {
     const struct hop_topology *topology = hop_network_topology(network);
     for (unsigned m = 0; m < HOP_PUT_METHODS; m++) {
@@ -106,7 +108,7 @@ static void fill(const struct request *r, struct hop_network *network, struct ho
                                       .piece_bytes = r->piece};
         row->times[m] = (struct hop_put_times){NAN, NAN, NAN};
         if (is_asked(r, topology, &puts))
-            tool_try(hop_puts_times(network, &puts, &row->times[m], &tool_diag));
+            tool_try(hop_puts_times(network, &puts, checks ? NULL : &row->times[m], &tool_diag));
     }
 }
 
@@ -162,15 +164,17 @@ static void compare(const struct request *r, const struct hop_topology *topology
     struct tool_progress progress;
     struct hop_network *network = tool_network(topology, NULL);
     uint32_t count = 0, senders = list_ends(r, topology, false, from), receivers = list_ends(r, topology, true, to);
-    void (*step)(double, void *) = tool_progress_begin(&progress, "puts");
     for (uint32_t p = 0; p < senders * receivers; p++) {
         for (uint32_t s = 0; s < sizes->count; s++) {
-            struct hop_put_row *row = &rows[count++];
-            *row = (struct hop_put_row){from[p / receivers], to[p % receivers], sizes->at[s], {{0, 0, 0}}};
-            fill(r, network, row);
-            if (step)
-                step((double)count / (senders * receivers * sizes->count), &progress);
+            rows[count] = (struct hop_put_row){from[p / receivers], to[p % receivers], sizes->at[s], {{0, 0, 0}}};
+            fill(r, network, &rows[count++], true);
         }
+    }
+    void (*step)(double, void *) = tool_progress_begin(&progress, "puts");
+    for (uint32_t i = 0; i < count; i++) {
+        fill(r, network, &rows[i], false);
+        if (step)
+            step((i + 1.0) / count, &progress);
     }
     tool_progress_end(&progress);
     if (r->json)

@@ -198,7 +198,7 @@ struct hop_tune_collective_options {
 /* collective: algorithm, bytes and segment_bytes are not looked at. The network may be NULL if `measure` is said.
  * options may be NULL. Predicted spans begin where the later winner overtakes the earlier one, found to 2 % between
  * two sizes; measured ones at the size where they first won. The caller frees the result with
- * hop_tuned_collective_destroy. */
+ * hop_tuned_collective_destroy; tuned NULL: only checks what is asked for. */
 HOP_API enum hop_status hop_tune_collective(struct hop_network *network, const struct hop_ranks *ranks,
                                             const struct hop_collective_options *collective,
                                             const struct hop_tune_collective_options *options,
@@ -427,7 +427,8 @@ struct hop_put_row {
 };
 /* "direct", "staged", "pipelined". */
 HOP_API const char *hop_put_method_name(enum hop_put_method method);
-/* Simulates packets of one put and of rows of them (count is not looked at). HOP_ERR_LIMIT: above 1 GiB a put. */
+/* Simulates packets of one put and of rows of them (count is not looked at). HOP_ERR_LIMIT: above 1 GiB a put. times NULL: only
+ * checks whether it can. */
 HOP_API enum hop_status hop_puts_times(struct hop_network *network, const struct hop_puts *puts,
                                        struct hop_put_times *times, struct hop_diag *diag);
 

@@ -50,6 +50,9 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
 void hop_steps_finish(struct hop_steps *steps);
 
 /* Whether it combines vectors. */
+/* Whether it can be made at all: kind, operator, type, root and whole elements. */
+enum hop_status hop_collective_check_options(const struct hop_ranks *ranks,
+                                             const struct hop_collective_options *options, struct hop_diag *diag);
 static inline bool hop_collective_reduces(enum hop_collective_kind kind)
 {
     return kind == HOP_COLLECTIVE_ALLREDUCE || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_REDUCE_SCATTER;

@@ -266,8 +266,8 @@ static enum hop_status check_levels(const struct hop_collective_options *options
 
 /* ---- making ---- */
 
-static enum hop_status check_options(const struct hop_ranks *ranks, const struct hop_collective_options *options,
-                                     struct hop_diag *diag)
+enum hop_status hop_collective_check_options(const struct hop_ranks *ranks,
+                                             const struct hop_collective_options *options, struct hop_diag *diag)
 {
     if ((unsigned)options->kind >= HOP_COLLECTIVE_COUNT || (unsigned)options->reduce >= HOP_REDUCE_COUNT ||
         (unsigned)options->type >= HOP_TYPE_COUNT)
@@ -371,7 +371,7 @@ enum hop_status hop_collective_count(const struct hop_ranks *ranks, const struct
     struct hop_levels levels = {0};
     *size = (struct hop_collective_size){.by = ""};
     HOP_CHECK(check_devices(ranks, diag));
-    HOP_CHECK(check_options(ranks, options, diag));
+    HOP_CHECK(hop_collective_check_options(ranks, options, diag));
     hop_moves_begin_count(&moves, ranks, options->type, diag);
     enum hop_status status = find_levels(ranks, options, &moves, &levels, diag);
     name_levels(&levels, size->by, sizeof size->by);

@@ -165,7 +165,7 @@ static void tune(struct tuning *t, const enum hop_collective_kind *collectives, 
 {
     uint32_t total = collective_count * size_count;
     for (uint32_t i = 0; i < total && is_fine(t); i++) {
-        uint32_t at = i % size_count;
+        uint32_t at = size_count - 1 - i % size_count; /* what has no room is refused first */
         uint64_t bytes = whole_elements(sizes[at]);
         if (at == 0 || bytes > whole_elements(sizes[at - 1]))
             tune_size(t, collectives[i / size_count], bytes);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "collective/collective.h"
 #include "hopcast/simulate.h"
 
 #define CROSSOVER_NEAR 1.01 /* the two sizes around a crossover are that near */
@@ -347,6 +348,7 @@ static enum hop_status check(const struct tuning *t)
         HOP_CHECK(hop_tune_check_sizes("sizes", o->sizes, o->size_count, t->diag));
     if (o->segments && o->segment_count > 0)
         HOP_CHECK(hop_tune_check_sizes("sizes of segments", o->segments, o->segment_count, t->diag));
+    HOP_CHECK(hop_collective_check_options(t->ranks, &t->collective, t->diag));
     if (o->algorithms && o->algorithm_count == 0)
         return hop_fail(t->diag, HOP_ERR_INVALID, "an empty list of algorithms\nat least one, or NULL");
     return HOP_OK;
@@ -379,7 +381,8 @@ static void compare_sizes(struct tuning *t)
 {
     struct whole *w = t->whole;
     t->total = w->tuned.size_count * w->tuned.candidate_count;
-    for (uint32_t s = 0; s < w->tuned.size_count && t->status == HOP_OK; s++) {
+    /* The largest first, of which most can be refused. */
+    for (uint32_t s = w->tuned.size_count; s-- > 0 && t->status == HOP_OK;) {
         struct hop_tune_size *size = &w->sizes[s];
         struct hop_tune_time *times = (struct hop_tune_time *)size->times; /* ours until it is handed out */
         (w->tuned.measured ? measure_size : predict_size)(t, size->bytes, times);
@@ -410,6 +413,7 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind or type");
     if (network && !t.collective.grid[0])
         hop_collective_grid(hop_network_topology(network), ranks, t.collective.grid);
+    t.collective.bytes = 0;
     enum hop_status status = check(&t);
     if (status != HOP_OK)
         return status;
@@ -423,12 +427,12 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
     find_candidates(&t);
     if (t.status == HOP_OK)
         find_sizes(&t);
-    if (t.status == HOP_OK)
+    if (t.status == HOP_OK && tuned)
         compare_sizes(&t);
     w->tuned.candidates = w->candidates;
     w->tuned.sizes = w->sizes;
     w->tuned.spans = w->spans;
-    if (t.status == HOP_OK)
+    if (t.status == HOP_OK && tuned)
         *tuned = &w->tuned;
     else
         hop_tuned_collective_destroy(&w->tuned);

@@ -163,28 +163,37 @@ static enum hop_status check(const struct hop_puts *puts, struct hop_diag *diag)
     return HOP_OK;
 }
 
-enum hop_status hop_puts_schedule(const struct hop_topology *topology, const struct hop_puts *puts,
-                                  struct hop_schedule **schedule, struct hop_diag *diag)
+static enum hop_status begin_row(const struct hop_topology *topology, const struct hop_puts *puts, struct row *row,
+                                 struct hop_diag *diag)
 {
-    struct hop_puts own = {0};
     struct row r = {.topology = topology,
-                    .puts = &own,
+                    .puts = puts,
                     .thread = HOP_NONE,
                     .arrived = HOP_NONE,
                     .written = HOP_NONE,
                     .buffer = {HOP_NONE, HOP_NONE}};
     uint32_t from, to;
-    HOP_CHECK(hop_options_take(&own, sizeof own, puts, diag));
-    HOP_CHECK(check(&own, diag));
-    HOP_CHECK(find_end(topology, own.from, &from, &r.from_host, diag));
-    HOP_CHECK(find_end(topology, own.to, &to, &r.to_host, diag));
+    HOP_CHECK(check(puts, diag));
+    HOP_CHECK(find_end(topology, puts->from, &from, &r.from_host, diag));
+    HOP_CHECK(find_end(topology, puts->to, &to, &r.to_host, diag));
     HOP_CHECK(find_card(&r, from, to, diag));
     r.from_device = hop_topology_node(topology, from)->kind != HOP_NODE_HOST;
     r.to_device = hop_topology_node(topology, to)->kind != HOP_NODE_HOST;
     HOP_CHECK(check_memory(&r, diag));
-    r.from_host = r.from_device ? r.from_host : own.from;
-    r.to_host = r.to_device ? r.to_host : own.to;
-    r.buffers = own.method == HOP_PUT_PIPELINED ? BUFFERS : 1;
+    r.from_host = r.from_device ? r.from_host : puts->from;
+    r.to_host = r.to_device ? r.to_host : puts->to;
+    r.buffers = puts->method == HOP_PUT_PIPELINED ? BUFFERS : 1;
+    *row = r;
+    return HOP_OK;
+}
+
+enum hop_status hop_puts_schedule(const struct hop_topology *topology, const struct hop_puts *puts,
+                                  struct hop_schedule **schedule, struct hop_diag *diag)
+{
+    struct hop_puts own = {0};
+    struct row r;
+    HOP_CHECK(hop_options_take(&own, sizeof own, puts, diag));
+    HOP_CHECK(begin_row(topology, &own, &r, diag));
     r.schedule = hop_schedule_create("puts");
     for (uint32_t i = 0; i < own.count; i++) {
         if (own.method == HOP_PUT_DIRECT || (!r.from_device && !r.to_device))
@@ -224,13 +233,17 @@ enum hop_status hop_puts_times(struct hop_network *network, const struct hop_put
         return hop_fail(diag, HOP_ERR_LIMIT, "puts of %llu bytes, each packet of which is simulated\nat most 1GiB",
                         (unsigned long long)own.bytes);
     uint64_t row = ROW_BYTES / (own.bytes ? own.bytes : 1);
+    const uint32_t first = (uint32_t)(row < ROW_LEAST ? ROW_LEAST : row > ROW_MOST ? ROW_MOST : row);
+    struct row longest;
+    own.count = 2 * first;
+    HOP_CHECK(begin_row(hop_network_topology(network), &own, &longest, diag));
+    if (!times)
+        return HOP_OK;
+    HOP_CHECK(simulate(network, &own, &rows_s, diag));
+    own.count = first;
+    HOP_CHECK(simulate(network, &own, &row_s, diag));
     own.count = 1;
     HOP_CHECK(simulate(network, &own, &one_s, diag));
-    own.count = (uint32_t)(row < ROW_LEAST ? ROW_LEAST : row > ROW_MOST ? ROW_MOST : row);
-    HOP_CHECK(simulate(network, &own, &row_s, diag));
-    uint32_t first = own.count;
-    own.count *= 2;
-    HOP_CHECK(simulate(network, &own, &rows_s, diag));
     *times = (struct hop_put_times){.latency_s = one_s, .gap_s = (rows_s - row_s) / first};
     times->rate_Bps = (double)own.bytes / times->gap_s;
     return HOP_OK;
