@@ -22,6 +22,7 @@
 
 enum { ACCELERATORS_MOST = 16, APPROACHES = 3, TURNS = 5, PIECE_IMAGES = 64, BEST_SHOWN = 5 };
 #define MIB 1048576.0
+#define BYTES_MOST (UINT64_C(1) << 40) /* of a step */
 
 static struct {
     uint32_t images, accelerators, query;
@@ -275,7 +276,7 @@ static void run_parallel(shmem_team_t team, uint32_t nodes, uint32_t number, str
 
 /* ---- prediction ---- */
 
-static struct hop_stage step(const char *name)
+static struct hop_stage measured_step(const char *name)
 {
     for (uint32_t i = 0; i < profile->count; i++) {
         if (strcmp(profile->stages[i].name, name) == 0)
@@ -285,10 +286,34 @@ static struct hop_stage step(const char *name)
     return (struct hop_stage){0};
 }
 
+/* A space is measured up to its own size, and PEs put and gather more than that at a time: what lies beyond the largest size
+ * goes on as it went from the one before. The caller frees its times. */
+static struct hop_stage step(const char *name)
+{
+    struct hop_stage step = measured_step(name);
+    const uint32_t count = step.time_count;
+    struct hop_stage_time *times = allocate((count + 1) * sizeof *times), last = step.times[count - 1],
+                          before = count > 1 ? step.times[count - 2] : (struct hop_stage_time){0};
+    const double slope = (last.time_s - before.time_s) / (double)(last.bytes - before.bytes);
+    memcpy(times, step.times, count * sizeof *times);
+    times[count] = (struct hop_stage_time){BYTES_MOST, last.time_s + slope * (double)(BYTES_MOST - last.bytes)};
+    step.times = times;
+    step.time_count++;
+    return step;
+}
+
+static double time_of(const char *name, uint64_t bytes)
+{
+    const struct hop_stage it = step(name);
+    const double time_s = hop_stage_time_s(&it, bytes);
+    free((void *)(uintptr_t)it.times);
+    return time_s;
+}
+
 /* Equations 5 to 10; what PE 0 gets of other PEs, their devices read to order, of its own it reads itself. */
 static void predict_gather(uint32_t nodes, double time_s[APPROACHES])
 {
-    const struct hop_stage there[] = {step("served-read"), step("copy")}, here[] = {step("read"), step("copy")};
+    struct hop_stage there[] = {step("served-read"), step("copy")}, here[] = {step("read"), there[1]};
     struct hop_stages_gather got = {
         .nodes = nodes, .devices = options.accelerators, .bytes = part_of(nodes * options.accelerators)};
     struct hop_stages_gather put = got;
@@ -299,25 +324,25 @@ static void predict_gather(uint32_t nodes, double time_s[APPROACHES])
     time_s[0] = got.time_s[0] - options.accelerators * (got.read_s - put.read_s);
     time_s[1] = put.time_s[1];
     time_s[2] = put.time_s[2];
+    for (int i = 0; i < 2; i++)
+        free((void *)(uintptr_t)there[i].times);
+    free((void *)(uintptr_t)here[0].times);
 }
 
 /* Images piece by piece, with as many words before them as a job has. */
 static double predict_put(uint32_t count)
 {
-    const struct hop_stage write = step("write");
     uint32_t pieces = count / PIECE_IMAGES, last = count % PIECE_IMAGES;
-    return hop_stage_time_s(&write, sizeof(struct job)) +
-           (pieces ? pieces * hop_stage_time_s(&write, PIECE_IMAGES * IMAGE_BYTES) : 0) +
-           (last ? hop_stage_time_s(&write, last * IMAGE_BYTES) : 0);
+    return time_of("write", sizeof(struct job)) + (pieces ? pieces * time_of("write", PIECE_IMAGES * IMAGE_BYTES) : 0) +
+           (last ? time_of("write", last * IMAGE_BYTES) : 0);
 }
 
 /* The first one works from its GO on; when it is done, the DONE of each is read. */
 static double predict_compute(uint32_t nodes, uint32_t count)
 {
-    const struct hop_stage write = step("write"), read = step("read");
     double sharing = fmax(1, nodes * options.accelerators / (double)sysconf(_SC_NPROCESSORS_ONLN));
     double each_s = options.rate > 0 ? 1 / options.rate : serial.compute_s / options.images * sharing;
-    return hop_stage_time_s(&write, 4) + count * each_s + options.accelerators * hop_stage_time_s(&read, 8);
+    return time_of("write", 4) + count * each_s + options.accelerators * time_of("read", 8);
 }
 
 /* As of a PE whose accelerators all have most images. */
@@ -355,14 +380,9 @@ static double whole(const struct times *times, int approach)
     return times->put_s + times->compute_s + times->gather_s[approach] + times->sort_s;
 }
 
-/* A prediction needs steps that were measured at such sizes. */
 static void print_pair(int width, int digits, double said, double took)
 {
-    if (isnan(said))
-        printf(" %*s", width, "-");
-    else
-        printf(" %*.*f", width, digits, said);
-    printf(" %*.*f", width, digits, took);
+    printf(" %*.*f %*.*f", width, digits, said, width, digits, took);
 }
 
 static void print_row(uint32_t nodes, int a, const struct times *said, const struct times *took, bool same)
@@ -511,7 +531,7 @@ static void allocate_results(void)
 
 static void write_steps(const char *path)
 {
-    struct hop_stage of_gather[] = {step("read"), step("copy")};
+    struct hop_stage of_gather[] = {measured_step("read"), measured_step("copy")};
     char *text = hop_stages_to_text(&(struct hop_stages){of_gather, 2});
     FILE *file = text ? fopen(path, "w") : NULL;
     if (!file || fputs(text, file) < 0 || fclose(file) != 0)
