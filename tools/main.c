@@ -30,6 +30,7 @@ static int run(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "";
     tool_watch_memory();
     tool_watch_streams();
+    tool_screen_begin();
     if (argc < 2) {
         usage(stderr);
         return TOOL_BAD;

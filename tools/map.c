@@ -17,10 +17,9 @@ enum { PER_MAX = 65536 };
 static bool watch_map(const struct hop_map_progress *progress, void *context)
 {
     if (tool_tick(context)) {
-        fprintf(stderr, "\r%.0f s: %s", progress->elapsed_s, progress->phase);
-        if (isfinite(progress->value))
-            fprintf(stderr, ": best %s", map_show_metric(progress->metric, progress->value));
-        fputs("          ", stderr);
+        bool any = isfinite(progress->value);
+        tool_tick_show(context, "%.0f s: %s%s%s", progress->elapsed_s, progress->phase, any ? ": best " : "",
+                       any ? map_show_metric(progress->metric, progress->value) : "");
     }
     return !ranks_stop;
 }

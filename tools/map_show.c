@@ -32,32 +32,30 @@ static bool is_repeated(const struct hop_gain *gain, uint32_t c)
     return false;
 }
 
-static void print_line(FILE *out, const char *what, const char *before, const char *after, const char *gain)
-{
-    int width = strlen(what) > 12 ? (int)strlen(what) : 12; /* a longer one takes of the next column */
-    fprintf(out, "%-12s %*s %14s %8s", what, 26 - width, before, after, gain);
-}
-
 static void print_metrics(FILE *out, const struct hop_map_result *result)
 {
-    print_line(out, "metric", "before", "after", "gain");
-    fprintf(out, "\n");
+    struct tool_column columns[] = {{"metric", -12, 0}, {"before", 14, 1}, {"after", 14, 0}, {"gain", 8, 0}, {"", 0, 0}};
+    struct tool_table table;
+    for (uint32_t c = 1; result->gain && c < result->gain->range.models; c++) {
+        int width = -(int)strlen(result->gain->cases[c].scenario.name) - (int)strlen("by ");
+        columns[0].width = width < columns[0].width && !is_repeated(result->gain, c) ? width : columns[0].width;
+    }
+    tool_table_begin(&table, out, columns, HOP_COUNT(columns));
     for (unsigned m = 0; m < HOP_MAP_METRIC_COUNT; m++) {
         double was = result->before.metric[m], is = result->after.metric[m];
         if (isnan(was) && isnan(is))
             continue;
-        print_line(out, hop_map_metric_at(m)->name, map_show_metric(m, was), map_show_metric(m, is),
-                   show_gain(was, is));
-        fprintf(out, "%s\n", m == result->metric ? "  <- minimised" : "");
+        tool_table_row(&table, "%s\t%s\t%s\t%s\t%s", hop_map_metric_at(m)->name, map_show_metric(m, was),
+                       map_show_metric(m, is), show_gain(was, is), m == result->metric ? "<- minimised" : "");
     }
     for (uint32_t c = 1; result->gain && c < result->gain->range.models; c++) {
         const struct hop_gain_case *by = &result->gain->cases[c];
         if (is_repeated(result->gain, c))
             continue;
-        print_line(out, tool_text("by %s", by->scenario.name), SECONDS(by->before_s), SECONDS(by->after_s),
-                   show_gain(by->before_s, by->after_s));
-        fprintf(out, "\n");
+        tool_table_row(&table, "%s\t%s\t%s\t%s", tool_text("by %s", by->scenario.name), SECONDS(by->before_s),
+                       SECONDS(by->after_s), show_gain(by->before_s, by->after_s));
     }
+    tool_table_end(&table);
 }
 
 /* The gain that is the places', the one that sending in another order would have where ranks were, and what the models
@@ -131,7 +129,7 @@ static void print_answer(FILE *out, const struct map_request *request, const str
     fprintf(out, "\n%s %s, by %s", hop_map_metric_at(result->metric)->name, map_show_metric(result->metric, after),
             result->method);
     print_proof(out, request, result);
-    if (!result->complete)
+    if (!result->complete && !result->proved)
         fprintf(out, "; the search was stopped");
     fprintf(out, "\n");
     if (result->note)

@@ -28,18 +28,19 @@ struct watch {
 
 static void show_progress(struct watch *watch, const struct hop_order_progress *p)
 {
-    char best[32] = "none", bound[80] = "";
+    char best[32] = "none", bound[96] = "";
     if (p->nodes >= watch->shown_nodes)
         watch->nodes_per_s = (double)(p->nodes - watch->shown_nodes) / watch->ticker.passed_s;
     watch->shown_nodes = p->nodes;
     if (isfinite(p->best_s))
         hop_show_seconds(p->best_s, best, sizeof best);
     if (watch->request->all)
-        (void)snprintf(bound, sizeof bound, "%.1f %% of the orders", 100 * p->done);
+        (void)snprintf(bound, sizeof bound, "%.1f %% of the orders, ", 100 * p->done);
     else if (p->bound_s > 0 && isfinite(p->best_s))
-        (void)snprintf(bound, sizeof bound, "bound %s, gap %.2g %%", SECONDS(p->bound_s),
-                       100 * fmax(0, p->best_s / p->bound_s - 1));
-    fprintf(stderr, "\r%.0f s: best %s, %s, %.2f M states/s  ", p->elapsed_s, best, bound, watch->nodes_per_s / 1e6);
+        (void)snprintf(bound, sizeof bound, "bound %s, gap %s %%, ", SECONDS(p->bound_s),
+                       PERCENT(fmax(0, p->best_s / p->bound_s - 1), 2));
+    tool_tick_show(&watch->ticker, "%.0f s: best %s, %s%.2f M states/s", p->elapsed_s, best, bound,
+                   watch->nodes_per_s / 1e6);
 }
 
 static bool watch_search(const struct hop_order_progress *progress, void *context)

@@ -225,9 +225,24 @@ static void print_gap(const struct show *show, double value_s, double bound_s)
         fprintf(show->out, "nothing is proved about how far it is from the least possible");
 }
 
-static void print_proof(const struct show *show, const struct hop_order_result *r)
+/* Why no more is proved. */
+static void print_stop(const struct show *show, const struct hop_order_result *r)
 {
     const char *stopped = stop_words(show->request, r);
+    if (stopped && !r->complete)
+        fprintf(show->out, "; %s by %s",
+                r->proved_without_waits ? "the search for orders with waits was stopped" : "stopped", stopped);
+    else if (!r->proved_without_waits && show->request->options.gap > 0 &&
+             gap_of(r->value_s, r->bound_s) <= show->request->options.gap)
+        fprintf(show->out, "; good enough for --gap");
+    else if (!r->proved_without_waits)
+        fprintf(show->out, "; %s",
+                show->request->options.max_nodes ? "stopped by --max-nodes"
+                                                 : "the search gave up, with --time-limit it goes on until then");
+}
+
+static void print_proof(const struct show *show, const struct hop_order_result *r)
+{
     bool at_floor = r->value_s <= r->floor_s * CLEAN_MAX;
     if (hop_topology_lacks(show->input->topology)) {
         fprintf(show->out, "not proved: the topology is a skeleton, the machine has more links\n");
@@ -245,15 +260,8 @@ static void print_proof(const struct show *show, const struct hop_order_result *
         fprintf(show->out, "not proved: ");
         print_gap(show, r->value_s, r->bound_s);
     }
-    if (stopped && !r->complete)
-        fprintf(show->out, "; stopped by %s", stopped);
-    else if (!r->proved_without_waits && show->request->options.gap > 0 &&
-             gap_of(r->value_s, r->bound_s) <= show->request->options.gap)
-        fprintf(show->out, "; good enough for --gap");
-    else if (!r->proved_without_waits)
-        fprintf(show->out, "; %s",
-                show->request->options.max_nodes ? "stopped by --max-nodes"
-                                                 : "the search gave up, with --time-limit it goes on until then");
+    if (!at_floor && !r->proved_with_waits)
+        print_stop(show, r);
     fprintf(show->out, "\n");
     if (r->optima > 0)
         fprintf(show->out, "%s of %s orders are as good\n", COUNT(r->optima), COUNT(r->orders));
@@ -376,7 +384,7 @@ static int show_found(struct show *show, const struct hop_schedule *best, char *
 {
     const struct order_request *r = show->request;
     if (r->json)
-        tool_print(show->out, json);
+        tool_print(show->out == stdout ? tool_plain_output() : show->out, json);
     else
         print(show, found);
     if (best && (!r->json || r->svg))

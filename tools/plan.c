@@ -20,14 +20,13 @@ static bool watch_plan(const struct hop_plan_progress *progress, void *context)
 {
     if (!tool_tick(context))
         return !ranks_stop;
-    fprintf(stderr, "\r%.0f s: %s", progress->elapsed_s, progress->phase);
-    if (isfinite(progress->value_s))
-        fprintf(stderr, ": best %s", SECONDS(progress->value_s));
+    const char *best = isfinite(progress->value_s) ? tool_text(": best %s", SECONDS(progress->value_s)) : "", *gap = "";
+    const char *closed = "";
     if (isfinite(progress->value_s) && progress->bound_s > 0)
-        fprintf(stderr, ", gap %.2g %%", 100 * fmax(0, progress->value_s / progress->bound_s - 1));
+        gap = tool_text(", gap %s %%", PERCENT(fmax(0, progress->value_s / progress->bound_s - 1), 2));
     if (progress->placements > 1)
-        fprintf(stderr, ", %.0f of %.0f placements closed", progress->closed, progress->placements);
-    fputs("          ", stderr);
+        closed = tool_text(", %s of %s placements closed", COUNT(progress->closed), COUNT(progress->placements));
+    tool_tick_show(context, "%.0f s: %s%s%s%s", progress->elapsed_s, progress->phase, best, gap, closed);
     return !ranks_stop;
 }
 

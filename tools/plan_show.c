@@ -12,16 +12,20 @@ static void print_ladder(FILE *out, const struct hop_plan_result *result)
 {
     char words[112];
     double given_s = result->rungs[0].value_s;
-    fprintf(out, "%-29s %12s %8s  %s\n", "step", "time", "gain", "by all models that apply");
+    static const struct tool_column columns[] = {
+        {"step", -29, 0}, {"time", 12, 0}, {"gain", 8, 0}, {"by all models that apply", 0, 1}};
+    struct tool_table table;
+    tool_table_begin(&table, out, columns, HOP_COUNT(columns));
     for (uint32_t i = 0; i < result->rung_count; i++) {
         const struct hop_plan_rung *rung = &result->rungs[i];
         bool found = isfinite(rung->value_s), compared = rung->gain && !isnan(rung->gain->range.low);
-        fprintf(out, "%-29s %12s %8s  %s%s%s\n", rung->name, found ? SECONDS(rung->value_s) : "-",
-                found && i ? FIXED(given_s / rung->value_s, 2) : "",
-                compared ? hop_gain_words(&rung->gain->range, words, sizeof words) : "",
-                rung->waits ? "; sources wait for each other" : "",
-                found && !rung->clean ? "; a link is above its limit: does not count" : "");
+        tool_table_row(&table, "%s\t%s\t%s\t%s%s%s", rung->name, found ? SECONDS(rung->value_s) : "-",
+                       found && i ? FIXED(given_s / rung->value_s, 2) : "",
+                       compared ? hop_gain_words(&rung->gain->range, words, sizeof words) : "",
+                       rung->waits ? "; sources wait for each other" : "",
+                       found && !rung->clean ? "; a link is above its limit: does not count" : "");
     }
+    tool_table_end(&table);
 }
 
 static const struct hop_plan_rung *rung_of(const struct hop_plan_result *result, enum hop_plan_step step)
@@ -186,7 +190,9 @@ static void print_answer(FILE *out, const struct plan_request *request, const st
             hop_topology_name(input->topology));
     tool_print_models(out, input->topology, network, NULL);
     fprintf(out, "\n%s%s%s\n", isfinite(result->value_s) ? "plan: " : "", plan_remark(result),
-            result->complete ? "" : "; the search was stopped");
+            result->complete || result->proved || result->proved_with_waits ? ""
+            : result->proved_without_waits ? "; the search for plans with waits was stopped"
+                                           : "; the search was stopped");
     if (result->note)
         fprintf(out, "note: %s\n", result->note);
     print_bounds(out, result);

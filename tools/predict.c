@@ -164,7 +164,7 @@ static void show_one(const struct request *r, const struct prediction *p)
         predict_show_explanation(p, r->explain);
     } else if (r->gantt) {
         struct hop_gantt_options options = {.width = tool_columns(), .colour = tool_colour(stdout), .ascii = r->ascii};
-        tool_write_text(r->output, hop_timeline_to_gantt(p->timeline, &options));
+        tool_show_text(r->output, hop_timeline_to_gantt(p->timeline, &options));
     } else {
         predict_show_table(p);
     }

@@ -8,11 +8,6 @@
 
 enum { LINKS_SHOWN = 5, PROCESSES_SHOWN = 16, PACKETS_SHOWN = 8, CAUSES_SHOWN = 3 };
 
-/* How wide the first two columns of the table are. */
-struct widths {
-    int name, way;
-};
-
 static const char *name_of(const struct prediction *p, uint32_t op)
 {
     return hop_schedule_op(hop_timeline_schedule(p->timeline), op)->name;
@@ -86,7 +81,7 @@ struct time_unit predict_unit(double longest_s)
     return longest_s < 1e-3 ? (struct time_unit){"us", 1e6} : (struct time_unit){"ms", 1e3};
 }
 
-static void print_op(const struct prediction *p, uint32_t op, int indent, struct widths width)
+static void print_op(const struct prediction *p, uint32_t op, const char *indent, struct tool_table *table)
 {
     const struct hop_op *what = hop_schedule_op(hop_timeline_schedule(p->timeline), op);
     struct hop_span span = hop_timeline_span(p->timeline, op);
@@ -101,15 +96,15 @@ static void print_op(const struct prediction *p, uint32_t op, int indent, struct
         main_loss(p, op, &loss, &share) && loss.rule != HOP_RULE_FULL) { /* near enough to its time alone */
         char cause[360];
         describe_loss(p, &loss, cause, sizeof cause);
-        (void)snprintf(why, sizeof why, "  %3.0f %% %s", 100 * share, cause);
+        (void)snprintf(why, sizeof why, "%3.0f %% %s", 100 * share, cause);
     }
-    printf("%*s%-*s  %-*s %9s %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", indent, "", width.name - indent, what->name,
-           width.way, way, size, (span.start_s - span.ready_s) * unit, span.start_s * unit, span.end_s * unit,
-           alone * unit, lost * unit, why);
+    tool_table_row(table, "%s%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s", indent, what->name, way, size,
+                   (span.start_s - span.ready_s) * unit, span.start_s * unit, span.end_s * unit, alone * unit,
+                   lost * unit, why);
 }
 
 /* A staged copy: one line for all its packets, then the packets themselves when they are few. */
-static void print_staged(const struct prediction *p, uint32_t first, uint32_t end, struct widths width)
+static void print_staged(const struct prediction *p, uint32_t first, uint32_t end, struct tool_table *table)
 {
     const struct hop_op *parent = hop_schedule_op(hop_timeline_original(p->timeline),
                                                   hop_schedule_op(hop_timeline_schedule(p->timeline), first)->parent);
@@ -119,11 +114,11 @@ static void print_staged(const struct prediction *p, uint32_t first, uint32_t en
         end_s = fmax(end_s, hop_timeline_span(p->timeline, i).end_s);
     (void)snprintf(way, sizeof way, "%s -> %s", parent->from.device, parent->to.device);
     struct hop_span span = hop_timeline_span(p->timeline, first);
-    printf("%-*s  %-*s %9s %10.4f %10.4f %10.4f %10s %10s  staged through host memory, %u packet%s\n", width.name,
-           parent->name, width.way, way, BYTES(parent->bytes), (span.start_s - span.ready_s) * unit,
-           span.start_s * unit, end_s * unit, "", "", (end - first) / 2, end - first > 2 ? "s" : "");
+    tool_table_row(table, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t\t\tstaged through host memory, %u packet%s", parent->name,
+                   way, BYTES(parent->bytes), (span.start_s - span.ready_s) * unit, span.start_s * unit, end_s * unit,
+                   (end - first) / 2, end - first > 2 ? "s" : "");
     for (uint32_t i = first; i < end && end - first <= PACKETS_SHOWN; i++)
-        print_op(p, i, 2, width);
+        print_op(p, i, "  ", table);
 }
 
 struct row {
@@ -137,24 +132,33 @@ static int later_first(const void *a, const void *b)
     return x->end_s != y->end_s ? HOP_ORDER(y->end_s, x->end_s) : HOP_ORDER(x->op, y->op);
 }
 
-/* As the longest need that are not out of all proportion. */
-static struct widths table_widths(const struct prediction *p)
+/* The columns, the first two as wide as the longest names are; a narrow terminal leaves out what others tell, too. */
+static void begin_table(const struct prediction *p, struct tool_table *table)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
-    struct widths width = {8, 16};
+    const char *unit = predict_unit(hop_timeline_makespan_s(p->timeline)).name;
+    struct tool_column columns[] = {{"transfer", -8, 0},
+                                    {"", -16, 3},
+                                    {"size", 9, 5},
+                                    {tool_text("queued %s", unit), 10, 7},
+                                    {tool_text("start %s", unit), 10, 0},
+                                    {tool_text("end %s", unit), 10, 0},
+                                    {tool_text("alone %s", unit), 10, 6},
+                                    {tool_text("lost %s", unit), 10, 4},
+                                    {"mostly to", 0, 2}};
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
         const struct hop_op *op = hop_schedule_op(schedule, i);
-        int length = (int)strlen(op->name) + 2;
         bool two = op->kind == HOP_OP_COPY || op->kind == HOP_OP_SEND;
+        int name = (int)strlen(op->name) + 2;
         int way = (int)strlen(op->to.device) + (two ? (int)strlen(op->from.device) + 4 : 8);
-        width.name = length > width.name && length <= 24 ? length : width.name;
-        width.way = way > width.way && way <= 48 ? way : width.way;
+        columns[0].width = -name < columns[0].width ? -name : columns[0].width;
+        columns[1].width = -way < columns[1].width ? -way : columns[1].width;
     }
-    return width;
+    tool_table_begin(table, stdout, columns, HOP_COUNT(columns));
 }
 
 /* Those that end last, the last first; of a few times as many the others are left out again and again. */
-static void print_last(const struct prediction *p, uint32_t rows, struct widths width)
+static void print_last(const struct prediction *p, uint32_t rows, struct tool_table *table)
 {
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t count = 0, kept = 0, room = 4 * rows + 1000;
@@ -171,7 +175,7 @@ static void print_last(const struct prediction *p, uint32_t rows, struct widths 
     }
     qsort(ends, kept, sizeof *ends, later_first);
     for (uint32_t i = 0; i < kept && i < rows; i++)
-        print_op(p, ends[i].op, 0, width);
+        print_op(p, ends[i].op, "", table);
     if (count > rows)
         printf("these end last; %u more, --rows 0 lists all\n", count - rows);
 }
@@ -182,28 +186,20 @@ static void print_table(const struct prediction *p)
     const struct hop_schedule *schedule = hop_timeline_schedule(p->timeline);
     uint32_t count = hop_schedule_count(schedule);
     uint64_t rows = p->rows ? p->rows : count <= ALL_UP_TO ? count : ELSE;
-    struct widths width = table_widths(p);
-    static const char *const columns[] = {"queued", "start", "end", "alone", "lost"};
-    printf("%-*s  %-*s %9s", width.name, "transfer", width.way, "", "size");
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        char title[16];
-        (void)snprintf(title, sizeof title, "%s %s", columns[i],
-                       predict_unit(hop_timeline_makespan_s(p->timeline)).name);
-        printf(" %10s", title);
-    }
-    printf("  mostly to\n");
+    struct tool_table table;
+    begin_table(p, &table);
     if (rows < count) {
-        print_last(p, (uint32_t)rows, width);
-        return;
+        print_last(p, (uint32_t)rows, &table);
     }
-    for (uint32_t i = 0; i < count;) {
+    for (uint32_t i = 0; i < count && rows >= count;) {
         uint32_t end = i + packets_from(p, i);
         if (end > i + 1) /* packets come in pairs */
-            print_staged(p, i, end, width);
+            print_staged(p, i, end, &table);
         else if (!hop_timeline_is_mark(p->timeline, i))
-            print_op(p, i, 0, width);
+            print_op(p, i, "", &table);
         i = end;
     }
+    tool_table_end(&table);
 }
 
 static int by_use(const void *a, const void *b)

@@ -184,7 +184,7 @@ void run_show(const struct run_request *r, const struct run_result *result)
     if (r->json)
         tool_write_text(r->output, make_json(r, result));
     else if (r->gantt)
-        tool_write_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
+        tool_show_text(r->output, hop_timeline_to_gantt(result->timeline, &gantt));
     else
         show_table(r, result);
 }

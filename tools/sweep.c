@@ -179,8 +179,8 @@ static bool watch_run(uint32_t done, void *context)
     struct watch *watch = context;
     if (tool_tick(&watch->ticker)) {
         double passed_s = watch->ticker.shown_s - watch->ticker.begun_s;
-        fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " cases, %.0f s, %.0f cases/s  ", done, watch->cases, passed_s,
-                done / passed_s);
+        tool_tick_show(&watch->ticker, "%" PRIu32 " of %" PRIu32 " cases, %.0f s, %.0f cases/s", done, watch->cases,
+                       passed_s, done / passed_s);
     }
     return !ranks_stop;
 }

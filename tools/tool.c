@@ -5,10 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 
 struct hop_diag tool_diag;
 struct hop_arena tool_arena;
@@ -55,8 +51,9 @@ void tool_bad_usage(const struct tool_command *command, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     if (!tool_hushed)
-        fprintf(stderr, "hopcast %s: %s\n`hopcast %s --help` shows how it is used\n", command->name,
-                hop_text_quote(make_text(format, arguments)), command->name);
+        tool_put_message(tool_text("hopcast %s: %s", command->name, hop_text_quote(make_text(format, arguments))));
+    if (!tool_hushed)
+        fprintf(stderr, "`hopcast %s --help` shows how it is used\n", command->name);
     va_end(arguments);
     end_badly(TOOL_BAD);
 }
@@ -65,8 +62,9 @@ int tool_say(const struct hop_diag *diag)
 {
     tool_memory_told();
     if (!tool_hushed)
-        fprintf(stderr, "hopcast: %s%s%s%s%s\n", diag->place, diag->place[0] ? ": " : "", diag->what,
-                diag->expected[0] ? "\n  expected: " : "", diag->expected);
+        tool_put_message(tool_text("hopcast: %s%s%s", diag->place, diag->place[0] ? ": " : "", diag->what));
+    if (!tool_hushed && diag->expected[0])
+        tool_put_message(tool_text("  expected: %s", diag->expected));
     /* Nothing was wrong with what was asked for when a process is lost, or all are stopped. */
     return diag->status == HOP_ERR_LOST || diag->status == HOP_ERR_STOPPED ? TOOL_NEGATIVE : TOOL_BAD;
 }
@@ -75,7 +73,7 @@ void tool_warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "hopcast: %s\n", hop_text_quote(make_text(format, arguments)));
+    tool_put_message(tool_text("hopcast: %s", hop_text_quote(make_text(format, arguments))));
     va_end(arguments);
 }
 
@@ -317,63 +315,6 @@ void tool_print_models(FILE *out, const struct hop_topology *topology, const str
     }
 }
 
-struct tool_ticker tool_tick_begin(void)
-{
-    return (struct tool_ticker){.terminal = isatty(STDERR_FILENO), .begun_s = hop_now_s()};
-}
-
-bool tool_tick(struct tool_ticker *t)
-{
-    double now_s = t->terminal ? hop_now_s() : 0, shown_s = t->shown ? t->shown_s : t->begun_s;
-    if (!t->terminal || now_s - t->begun_s < 1 || now_s - shown_s < 0.25)
-        return false;
-    t->passed_s = now_s - shown_s;
-    t->shown_s = now_s;
-    return t->shown = true;
-}
-
-void tool_tick_end(const struct tool_ticker *t)
-{
-    if (t->shown)
-        fprintf(stderr, "\r%76s\r", "");
-}
-
-static void show_progress(double done, void *context)
-{
-    struct tool_progress *progress = context;
-    if (done >= 1) { /* perhaps in another process than the one that ends it */
-        tool_progress_end(progress);
-        progress->ticker.shown = false;
-    } else if (tool_tick(&progress->ticker)) {
-        fprintf(stderr, "\r%-40.40s %3.0f %%", progress->what, done * 100);
-    }
-}
-
-tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what)
-{
-    *progress = (struct tool_progress){what, tool_tick_begin()};
-    return progress->ticker.terminal ? show_progress : NULL;
-}
-
-void tool_progress_end(const struct tool_progress *progress)
-{
-    tool_tick_end(&progress->ticker);
-}
-
-bool tool_colour(FILE *stream)
-{
-    const char *no = getenv("NO_COLOR");
-    return isatty(fileno(stream)) && !(no && *no);
-}
-
-unsigned tool_columns(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
-        return size.ws_col;
-    return 100;
-}
-
 const char *tool_short_bytes(uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -406,23 +347,6 @@ void tool_check_program(const struct tool_command *command, const struct hop_pro
                        : threads ? "in-process"
                                  : "engines",
                        hop_device_at(0)->name);
-}
-
-void tool_print_wrapped(const char *text, unsigned indent, unsigned width)
-{
-    unsigned column = indent;
-    for (bool first = true; *text; first = false) {
-        size_t length = strcspn(text, " ");
-        if (!first && column + 1 + length > width) {
-            printf("\n%*s", (int)indent, "");
-            column = indent;
-            first = true;
-        }
-        printf("%s%.*s", first ? "" : " ", (int)length, text);
-        column += (unsigned)length + !first;
-        text += length + (text[length] == ' ');
-    }
-    printf("\n");
 }
 
 void tool_print_ranges(const struct hop_compare_summary *summary)

@@ -138,6 +138,7 @@ void tool_watch_streams(void);
 void tool_write(const char *path, const char *text);
 /* The same for a text that is made here and given away; NULL: out of memory. */
 void tool_write_text(const char *path, char *text);
+void tool_show_text(const char *path, char *text); /* the same for people, whose terminal may be narrow */
 /* A schedule's text, which is never whole in memory. */
 void tool_write_schedule(const char *path, const struct hop_schedule *schedule);
 /* Writes a copy of the schedule with a remark or two (NULL: one) more at its head. */
@@ -148,9 +149,7 @@ bool tool_keep_remarked(const char *path, const struct hop_schedule *schedule, c
 void tool_cannot_write(const char *path);
 /* Whether tool_write could write there, told before long work. NULL and "-": yes. */
 void tool_check_output(const char *path);
-void tool_make_directory(const char *path); /* unless it is there */
-/* Broken between words, with a line's end; the first line begins behind what stands there already. */
-void tool_print_wrapped(const char *text, unsigned indent, unsigned width);
+void tool_make_directory(const char *path);   /* unless it is there */
 const char *tool_short_bytes(uint64_t bytes); /* "64KiB", "1.5MiB": four digits */
 void tool_print(FILE *out, char *text);       /* that is made here and given away; NULL: out of memory */
 /* Of processes that move real bytes: refuses what does not go together. */
@@ -159,14 +158,47 @@ void tool_check_program(const struct tool_command *command, const struct hop_pro
 #define TOOL_COLLECTIVES "allreduce reduce broadcast bcast allgather reduce-scatter alltoall gather scatter barrier"
 /* Of a collective; "bcast" is one, too. */
 bool tool_collective(const char *name, size_t length, enum hop_collective_kind *kind);
-/* Lines of progress on a terminal, each over the last: begin, print one to standard error whenever a tick says so (a
- * second has passed, and a quarter of one since the last), beginning with '\r', end. */
+/* ---- the screen (screen.c) ---- */
+
+/* From here on, what is printed to standard output is broken between words where a terminal shows it. */
+void tool_screen_begin(void);
+/* Standard output for what machines read, which goes out as it is. */
+FILE *tool_plain_output(void);
+/* Broken between words, with a line's end; the first line begins behind what stands there already. */
+void tool_print_wrapped(const char *text, unsigned indent, unsigned width);
+void tool_put_message(const char *line); /* to standard error */
+bool tool_colour(const FILE *stream);    /* a terminal, and NO_COLOR is not set */
+unsigned tool_columns(void);             /* of the terminal, or 100 */
+
+/* A table: begin prints the titles, a row's cells stand between tabs. Where a terminal is too narrow, columns are left out,
+ * those of the highest `drop` first and those of 0 never, then texts are cut. In a pipe all is there. */
+struct tool_column {
+    const char *title;
+    int width;     /* at least: of numbers, to the right; negative: of texts, to the left; 0: prose, the last one */
+    unsigned drop; /* the first column's is 0 */
+};
+enum { TOOL_COLUMNS = 24 };
+struct tool_table {
+    FILE *out;
+    unsigned limit, count; /* limit 0: any width */
+    struct tool_column columns[TOOL_COLUMNS];
+    bool left_out[TOOL_COLUMNS];
+    struct hop_buffer line;
+};
+void tool_table_begin(struct tool_table *table, FILE *out, const struct tool_column *columns, unsigned count);
+void tool_table_row(struct tool_table *table, const char *format, ...) HOP_PRINTF(2, 3);
+void tool_table_end(struct tool_table *table);
+
+/* Lines of progress on a terminal, each over the last: begin, show one whenever a tick says so (a second has passed, and
+ * a quarter of one since the last), end. */
 struct tool_ticker {
-    bool terminal, shown;
+    bool terminal;
+    unsigned shown;                    /* columns of the line that stands there */
     double begun_s, shown_s, passed_s; /* passed_s: from the line before to this one */
 };
 struct tool_ticker tool_tick_begin(void);
 bool tool_tick(struct tool_ticker *ticker);
+void tool_tick_show(struct tool_ticker *ticker, const char *format, ...) HOP_PRINTF(2, 3);
 void tool_tick_end(const struct tool_ticker *ticker);
 /* The same of a share: begin, pass what that returns (NULL without a terminal) with the struct as its context, end. */
 struct tool_progress {
@@ -176,8 +208,6 @@ struct tool_progress {
 typedef void tool_progress_show(double done, void *context);
 tool_progress_show *tool_progress_begin(struct tool_progress *progress, const char *what);
 void tool_progress_end(const struct tool_progress *progress);
-bool tool_colour(FILE *stream); /* a terminal, and NO_COLOR is not set */
-unsigned tool_columns(void);    /* of the terminal, or 100 */
 
 /* What an answer of least regret and the best one (`what`: an order, a plan) take in each case. */
 void tool_print_regrets(FILE *out, const struct hop_order_robust *robust, const char *what);

@@ -108,9 +108,17 @@ static struct hop_replacing *begin_output(const char *path)
 
 void tool_write(const char *path, const char *text)
 {
-    if (is_standard(path) ? fputs(text, stdout) < 0 || fflush(stdout) != 0
+    if (is_standard(path) ? fputs(text, tool_plain_output()) < 0 || fflush(tool_plain_output()) != 0
                           : !hop_replacing_write(begin_output(path), text, strlen(text)))
         end_unwritten(is_standard(path) ? NULL : path);
+}
+
+void tool_show_text(const char *path, char *text)
+{
+    if (is_standard(path))
+        tool_print(stdout, text);
+    else
+        tool_write_text(path, text);
 }
 
 void tool_write_text(const char *path, char *text)
@@ -125,14 +133,15 @@ static bool write_file(void *context, const char *text, size_t size)
 
 static bool write_standard(void *context, const char *text, size_t size)
 {
-    return (void)context, fwrite(text, 1, size, stdout) == size;
+    return (void)context, fwrite(text, 1, size, tool_plain_output()) == size;
 }
 
 void tool_write_schedule(const char *path, const struct hop_schedule *schedule)
 {
     struct hop_replacing *file = is_standard(path) ? NULL : begin_output(path);
     errno = ENOMEM; /* unless writing fails */
-    if (!hop_schedule_write_text(schedule, file ? write_file : write_standard, file) || (!file && fflush(stdout) != 0))
+    if (!hop_schedule_write_text(schedule, file ? write_file : write_standard, file) ||
+        (!file && fflush(tool_plain_output()) != 0))
         end_unwritten(file ? path : NULL);
 }
 
@@ -161,7 +170,7 @@ bool tool_keep_remarked(const char *path, const struct hop_schedule *schedule, c
     struct hop_schedule *copy = remarked(schedule, remark, NULL);
     bool standard = is_standard(path);
     errno = ENOMEM; /* unless writing fails */
-    bool fine = standard ? hop_schedule_write_text(copy, write_standard, NULL) && fflush(stdout) == 0
+    bool fine = standard ? hop_schedule_write_text(copy, write_standard, NULL) && fflush(tool_plain_output()) == 0
                          : hop_replacing_begin(&file, path) &&
                                hop_replacing_end(&file, hop_schedule_write_text(copy, write_file, &file));
     if (!fine)
@@ -187,6 +196,7 @@ void tool_make_directory(const char *path)
 int tool_finish(int status)
 {
     status = tool_memory_verdict(status);
+    (void)tool_plain_output(); /* a line that has no end, too */
     if ((fflush(stdout) != 0 || ferror(stdout)) && status != TOOL_BAD) {
         tool_cannot_write(NULL);
         status = reader_left ? status : TOOL_BAD;

@@ -81,34 +81,45 @@ static void print_crossings(const struct hop_topology *topology)
     }
 }
 
+static void print_links(const struct hop_topology *topology)
+{
+    static const struct tool_column columns[] = {{"link", -31, 0},   {"kind", -10, 4},      {"-> GB/s", 12, 0},
+                                                 {"<- GB/s", 12, 0}, {"latency us", 12, 3}, {"origin", 0, 2}};
+    struct tool_table table;
+    if (hop_topology_link_count(topology) == 0)
+        return;
+    printf("\n");
+    tool_table_begin(&table, stdout, columns, HOP_COUNT(columns));
+    for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
+        const struct hop_link *link = hop_topology_link(topology, i);
+        tool_table_row(&table, "%s\t%s\t%.4f\t%.4f\t%.3f\t%s", LINK(topology, 2 * i), hop_link_kind_name(link->kind),
+                       link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9, link->latency_s * 1e6, link->origin);
+    }
+    tool_table_end(&table);
+}
+
 static void print_parameters(const struct hop_topology *topology)
 {
-    printf("%-24s %-14s %-5s %s\n", "parameter", "value", "unit", "origin");
+    static const struct tool_column columns[] = {
+        {"parameter", -23, 0}, {"value", -13, 0}, {"unit", -4, 0}, {"origin", 0, 1}};
+    struct tool_table table;
+    tool_table_begin(&table, stdout, columns, HOP_COUNT(columns));
     const struct hop_parameter *p;
     for (size_t i = 0; (p = hop_topology_parameter_at(topology, i)); i++) {
         bool rate = strcmp(p->unit, "B/s") == 0;
-        if (rate && p->value >= 1e18)
-            printf("%-24s %-14s %-5s %s", p->name, "none", "", p->origin);
-        else
-            printf("%-24s %-14.10g %-5s %s", p->name, rate ? p->value / 1e9 : p->value, rate ? "GB/s" : p->unit,
-                   p->origin);
+        bool none = rate && p->value >= 1e18, bare = strcmp(p->unit, "1") == 0;
+        const char *unit = rate ? "GB/s" : p->unit, *spread = "", *range = "";
         if (!isnan(p->uncertainty))
-            printf(" (+- %g %s)", p->uncertainty, p->unit);
+            spread = tool_text(" (+- %g %s)", p->uncertainty, p->unit);
         if (p->low < p->high)
-            printf(" (%.4g to %.4g%s%s)", rate ? p->low / 1e9 : p->low, rate ? p->high / 1e9 : p->high,
-                   strcmp(p->unit, "1") != 0 ? " " : "",
-                   rate                        ? "GB/s"
-                   : strcmp(p->unit, "1") != 0 ? p->unit
-                                               : "");
-        printf("\n");
+            range = tool_text(" (%.4g to %.4g%s%s)", rate ? p->low / 1e9 : p->low, rate ? p->high / 1e9 : p->high,
+                              bare ? "" : " ", bare ? "" : unit);
+        tool_table_row(&table, "%s\t%s\t%s\t%s%s%s", p->name,
+                       none ? "none" : tool_text("%.10g", rate ? p->value / 1e9 : p->value), none ? "" : unit,
+                       p->origin, spread, range);
     }
-    if (hop_topology_link_count(topology) > 0)
-        printf("\n%-32s %-10s %12s %12s %12s  %s\n", "link", "kind", "-> GB/s", "<- GB/s", "latency us", "origin");
-    for (uint32_t i = 0; i < hop_topology_link_count(topology); i++) {
-        const struct hop_link *link = hop_topology_link(topology, i);
-        printf("%-32s %-10s %12.4f %12.4f %12.3f  %s\n", LINK(topology, 2 * i), hop_link_kind_name(link->kind),
-               link->capacity_Bps[0] / 1e9, link->capacity_Bps[1] / 1e9, link->latency_s * 1e6, link->origin);
-    }
+    tool_table_end(&table);
+    print_links(topology);
     print_two_way(topology);
     print_nodes(topology);
     print_crossings(topology);
@@ -186,8 +197,6 @@ static char *to_json(const struct hop_topology *topology)
 static char *render(const struct hop_topology *topology, enum format format)
 {
     switch (format) {
-    case TREE:
-        return hop_topology_to_tree(topology);
     case JSON:
         return to_json(topology);
     case DOT:
@@ -237,6 +246,8 @@ static int run(int argc, char **argv)
         return topology_print_circle(topology, (enum hop_ring_protection)(r.deadlock - DEADLOCK_DATELINE));
     if (r.parameters)
         print_parameters(topology);
+    else if (r.format == TREE)
+        tool_show_text(r.output, hop_topology_to_tree(topology));
     else
         tool_write_text(r.output, render(topology, r.format));
     return TOOL_OK;
