@@ -243,7 +243,7 @@ static bool take_limit(char *how, double *limit_s)
     struct hop_diag diag;
     char *comma = strrchr(how, ',');
     *limit_s = TUNE_S;
-    if (!comma || !strchr("0123456789.", comma[1]))
+    if (!comma || !strchr("0123456789.-", comma[1]))
         return true;
     *comma = '\0';
     if (hop_parse_seconds(comma + 1, strlen(comma + 1), limit_s, &diag) == HOP_OK && *limit_s > 0)
