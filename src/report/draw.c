@@ -121,6 +121,18 @@ void hop_svg_text(struct hop_buffer *out, double x, double y, const char *anchor
             size, text);
 }
 
+unsigned hop_svg_fits(double room, double size)
+{
+    return (unsigned)fmax(1, room / (0.66 * size));
+}
+
+void hop_svg_title(struct hop_buffer *out, double x, double y, double width, const char *text)
+{
+    const double size = 17, bold = 1.1;
+    hop_svg(out, "<text x='%.1f' y='%.1f' font-size='%.0f' font-weight='bold' fill='" INK_TITLE "'>%.*s</text>\n", x, y,
+            size, (int)hop_svg_fits(width - 2 * x, bold * size), text);
+}
+
 void hop_svg_label(struct hop_buffer *out, double x, double y, const char *anchor, const char *text)
 {
     hop_svg(out,

@@ -32,6 +32,10 @@ void hop_svg(struct hop_buffer *out, const char *format, ...) HOP_PRINTF(2, 3);
 void hop_svg_page(struct hop_buffer *drawn, double width, double height);
 /* anchor: start, middle or end. */
 void hop_svg_text(struct hop_buffer *out, double x, double y, const char *anchor, double size, const char *text);
+/* How many characters of a font's size have room, generous: fonts differ. */
+unsigned hop_svg_fits(double room, double size);
+/* The title of a page, cut to its width. */
+void hop_svg_title(struct hop_buffer *out, double x, double y, double width, const char *text);
 /* Small, and readable over lines. */
 void hop_svg_label(struct hop_buffer *out, double x, double y, const char *anchor, const char *text);
 /* A box whose edges are given in hundredths of a pixel. */

@@ -145,11 +145,13 @@ char *hop_comparison_to_svg(const struct hop_comparison *comparison)
     struct hop_buffer out = {0};
     struct bins b;
     lay_out(comparison, DRAWN_LEAST, DRAWN_BINS, &b);
+    char title[300];
+    (void)snprintf(title, sizeof title, "Errors against %.250s", comparison->reference);
+    hop_svg_title(&out, 24, 28, WIDTH, title);
     hop_svg(&out,
-            "<text x='24' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>Errors against %s</text>\n"
             "<text x='24' y='46' font-size='11' fill='" INK_PALE "'>%s transfers; time over reference time - 1; green: "
             "within 15 %%</text>\n",
-            comparison->reference, COUNT(comparison->row_count));
+            COUNT(comparison->row_count));
     for (uint32_t i = 0; i < comparison->candidate_count; i++)
         draw_panel(&out, comparison, i, &b);
     hop_svg_page(&out, WIDTH, TOP + PANEL * comparison->candidate_count + 10);

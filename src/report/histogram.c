@@ -144,8 +144,8 @@ char *hop_order_distribution_to_histogram(const struct hop_order_distribution *d
 
 #define WIDTH 860.0
 #define HEIGHT 620.0
-#define LEFT 70.0
-#define PLOT 760.0
+#define LEFT 112.0
+#define PLOT 718.0
 #define BARS_TOP 96.0
 #define BARS_HEIGHT 220.0
 #define BARS_BOTTOM (BARS_TOP + BARS_HEIGHT)
@@ -157,7 +157,6 @@ enum { CURVE_POINTS = 400 };
 static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct hop_axis *axis)
 {
     double most = most_of(b), width = b->width_s > 0 ? PLOT / b->count - 1 : 6;
-    char text[64];
     for (unsigned i = 0; i < b->count; i++) {
         const struct bin *bin = &b->list[i];
         double x = hop_axis_x(axis, bin->low_s) - (b->width_s > 0 ? 0 : width / 2);
@@ -171,8 +170,8 @@ static void draw_bars(struct hop_buffer *out, const struct bins *b, const struct
             hop_svg_bar(out, x, BARS_BOTTOM, width, fmax(clean, 0.7), "#4b8b1e");
         hop_buffer_puts(out, "</g>\n");
     }
-    (void)snprintf(text, sizeof text, "%s orders", COUNT(most));
-    hop_svg_text(out, LEFT - 6, BARS_TOP + 16, "end", 10, text);
+    hop_svg_text(out, LEFT - 6, BARS_TOP + 8, "end", 10, COUNT(most));
+    hop_svg_text(out, LEFT - 6, BARS_TOP + 21, "end", 10, "orders");
 }
 
 /* Vertical lines over the bars; names that would meet stand in different lines. */

@@ -298,10 +298,9 @@ static void draw_page(struct drawing *d)
     bool beside = 2 * d->picture.width <= PAGE_WIDTH;
     double width = beside ? 2 * d->picture.width : d->picture.width;
     double height = beside ? d->picture.height : 2 * d->picture.height;
-    hop_svg(&d->out,
-            "<text x='%.1f' y='30' font-size='18' font-weight='bold' fill='" INK_TITLE
-            "'>%.60s: what the links have to carry</text>\n",
-            HOP_PICTURE_MARGIN, hop_topology_name(d->view.topology));
+    char title[160];
+    (void)snprintf(title, sizeof title, "What the links of %.120s have to carry", hop_topology_name(d->view.topology));
+    hop_svg_title(&d->out, HOP_PICTURE_MARGIN, 30, width, title);
     draw_side(d, false);
     draw_side(d, true);
     draw_foot(d, height + 20);

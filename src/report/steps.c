@@ -5,6 +5,7 @@
  * highest thing that they pass; lines are as thick as the step's sends over them are many. Lengths in drawings are in
  * pixels.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -188,6 +189,8 @@ char *hop_timeline_to_steps(struct hop_timeline *timeline, unsigned width)
 #define ROW 44.0
 #define PANEL_TITLE 24.0
 #define PANEL_GAP 20.0
+#define PANEL_LEAST 340.0 /* what the titles of a panel and of the page are wide */
+#define PAGE_LEAST 860.0
 #define PAGE_WIDTH 1240.0
 #define LEFT_DEEPER 1.15
 
@@ -241,7 +244,7 @@ static bool place(struct page *p)
         double distance = spot_of(p, route->from).x - spot_of(p, route->to).x;
         deepest = fmax(deepest, 0.75 * LEFT_DEEPER * arc_depth(distance));
     }
-    p->width = fmax((p->picture.width - 2 * (HOP_PICTURE_MARGIN + 12)) * p->across + 16, 190);
+    p->width = fmax((p->picture.width - 2 * (HOP_PICTURE_MARGIN + 12)) * p->across + 16, PANEL_LEAST);
     p->height = PANEL_TITLE + p->picture.rows * ROW + BOX_HEIGHT + deepest + 16;
     return true;
 }
@@ -273,11 +276,13 @@ static void draw_node(struct page *p, uint32_t n)
     const struct hop_node *node = hop_topology_node(p->s->topology, n);
     bool device = hop_node_is_device(node->kind);
     double room = BOX_WIDTH - 6, need = hop_text_columns(node->name) * 6.2;
+    double font = fmin(11, fmax(5, 11 * room / need));
     hop_svg(&p->s->out,
             "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='4' fill='%s' stroke='%s'/>"
-            "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='%.1f' fill='#1e293b'>%s</text>\n",
+            "<text x='%.1f' y='%.1f' text-anchor='middle' font-size='%.1f' fill='#1e293b'>%.*s</text>\n",
             spot.x - BOX_WIDTH / 2, spot.y, BOX_WIDTH, BOX_HEIGHT, device ? "#eef6e9" : "#f1f5f9",
-            device ? "#4b8b1e" : "#94a3b8", spot.x, spot.y + 14, fmin(11, fmax(5, 11 * room / need)), node->name);
+            device ? "#4b8b1e" : "#94a3b8", spot.x, spot.y + 14, font,
+            need > 2 * room ? (int)hop_svg_fits(room, font) : INT_MAX, node->name);
 }
 
 /*
@@ -364,7 +369,8 @@ static void draw_page(struct page *p)
     uint32_t across = (uint32_t)fmax(1, floor((PAGE_WIDTH - MARGIN) / (p->width + PANEL_GAP)));
     across = across > steps ? (steps ? steps : 1) : across;
     uint32_t down = steps ? (steps + across - 1) / across : 0;
-    double width = fmax(2 * MARGIN + across * (p->width + PANEL_GAP) - PANEL_GAP, 640);
+    double width = fmax(2 * MARGIN + across * (p->width + PANEL_GAP) - PANEL_GAP, PAGE_LEAST);
+    char title[300];
     double legend_y = TITLE_HEIGHT + down * (p->height + PANEL_GAP) + 16;
     hop_buffer_puts(out, "<defs>\n");
     for (unsigned level = 0; level < HOP_PASSING_COUNT; level++)
@@ -373,15 +379,15 @@ static void draw_page(struct page *p)
                 "orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/></marker>\n",
                 level, hop_passings[level].colour);
     hop_svg(out,
-            "</defs>\n<text x='%.1f' y='26' font-size='17' font-weight='bold' fill='" INK_TITLE
-            "'>%.120s on %.120s, %s</text>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE
-            "'>step k: the k-th sends of %u sources; "
+            "</defs>\n<text x='%.1f' y='44' font-size='11' fill='" INK_PALE "'>step k: the k-th sends of %u sources; "
             "lines as thick as the sends of the step are many; dashed: waits for others",
-            MARGIN, hop_schedule_name(s->schedule), hop_topology_name(s->topology),
-            SECONDS(hop_timeline_makespan_s(s->timeline)), MARGIN, s->sources);
+            MARGIN, s->sources);
     if (steps < s->steps)
         hop_buffer_printf(out, "; %u of %u steps are drawn", steps, s->steps);
     hop_buffer_puts(out, "</text>\n");
+    (void)snprintf(title, sizeof title, "%s, %.120s on %.120s", SECONDS(hop_timeline_makespan_s(s->timeline)),
+                   hop_schedule_name(s->schedule), hop_topology_name(s->topology));
+    hop_svg_title(out, MARGIN, 26, width, title);
     for (uint32_t k = 0; k < steps; k++)
         draw_panel(p, k, MARGIN + k % across * (p->width + PANEL_GAP),
                    TITLE_HEIGHT + k / across * (p->height + PANEL_GAP)); /* integers */

@@ -220,17 +220,22 @@ static void draw_side(struct beside *b, struct side *side)
     draw_strips(b, side);
 }
 
+static void draw_name(struct beside *b, double y, const char *name)
+{
+    hop_svg(&b->out, "<text x='%.1f' y='%.1f' text-anchor='end' font-size='10' fill='" INK "'>%.*s</text>\n",
+            MARGIN + LABELS - 6, y, (int)hop_svg_fits(MARGIN + LABELS - 8, 10), name);
+}
+
 static void draw_names(struct beside *b)
 {
     char name[160];
     for (uint32_t n = 0; n < hop_topology_node_count(b->topology); n++) {
         if (b->row[n] != HOP_NONE)
-            hop_svg_text(&b->out, MARGIN + LABELS - 6, HEAD + b->row[n] * ROW + ROW - 4, "end", 10,
-                         hop_topology_node(b->topology, n)->name);
+            draw_name(b, HEAD + b->row[n] * ROW + ROW - 4, hop_topology_node(b->topology, n)->name);
     }
     for (uint32_t k = 0; k < b->link_count; k++)
-        hop_svg_text(&b->out, MARGIN + LABELS - 6, b->strips_y + (k + 1) * STRIP - 8, "end", 10,
-                     hop_topology_link_name(b->topology, b->links[k], name, sizeof name));
+        draw_name(b, b->strips_y + (k + 1) * STRIP - 8,
+                  hop_topology_link_name(b->topology, b->links[k], name, sizeof name));
 }
 
 static void draw_legend(struct beside *b, double y)
@@ -262,16 +267,17 @@ static void draw_page(struct beside *b)
     for (unsigned i = 0; i < 2; i++)
         b->sides[i].axis =
             (struct hop_axis){left + i * (PANEL + SHARES + MARGIN), PANEL, 0, b->end_s > 0 ? b->end_s : 1, 6};
-    hop_svg(&b->out, "<text x='%.1f' y='28' font-size='17' font-weight='bold' fill='" INK_TITLE "'>%.120s on %.80s",
-            MARGIN, b->what, hop_topology_name(b->topology));
+    double width = left + 2 * (PANEL + SHARES) + 2 * MARGIN;
+    char title[300], gain[48] = "";
     if (times[0] > 0 && times[1] > 0)
-        hop_buffer_printf(&b->out, ": %.2f times as fast", times[0] / times[1]);
-    hop_buffer_puts(&b->out, "</text>\n");
+        (void)snprintf(gain, sizeof gain, "%.2f times as fast: ", times[0] / times[1]);
+    (void)snprintf(title, sizeof title, "%s%.120s on %.80s", gain, b->what, hop_topology_name(b->topology));
+    hop_svg_title(&b->out, MARGIN, 28, width, title);
     draw_names(b);
     draw_side(b, &b->sides[0]);
     draw_side(b, &b->sides[1]);
     draw_legend(b, height + 20);
-    hop_svg_page(&b->out, left + 2 * (PANEL + SHARES) + 2 * MARGIN, height + FOOT + MARGIN);
+    hop_svg_page(&b->out, width, height + FOOT + MARGIN);
 }
 
 char *hop_timelines_to_svg(struct hop_timeline *before, struct hop_timeline *after, const char *what,

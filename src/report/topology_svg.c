@@ -12,6 +12,7 @@
 
 #define LABELLED_LINKS 3 /* a look with at most so many links is labelled where they are drawn */
 #define LEGEND_LOOKS 12
+#define PAGE_MOST 2600.0
 
 struct look {
     const struct hop_link *link; /* one of them */
@@ -27,7 +28,8 @@ struct drawing {
     uint32_t *look_of; /* per link */
     uint32_t look_count;
     struct hop_arena arena;
-    double height; /* grows with the legend */
+    double height;     /* grows with the legend */
+    uint32_t left_out; /* servers */
 };
 
 /* PCIe links differ most from each other; other kinds tell themselves apart by their width. */
@@ -135,12 +137,14 @@ static void draw_link_label(struct drawing *d, uint32_t index)
 
 static void draw_title(struct drawing *d)
 {
-    hop_svg(&d->out,
-            "<text x='%.1f' y='32' font-size='18' font-weight='bold' fill='" INK_TITLE "'>%.120s</text>\n"
-            "<text x='%.1f' y='50' font-size='11' fill='" INK_PALE "'>",
-            HOP_PICTURE_MARGIN, hop_topology_name(d->topology), HOP_PICTURE_MARGIN);
+    hop_svg_title(&d->out, HOP_PICTURE_MARGIN, 32, d->picture.width, hop_topology_name(d->topology));
+    hop_svg(&d->out, "<text x='%.1f' y='50' font-size='11' fill='" INK_PALE "'>", HOP_PICTURE_MARGIN);
     hop_add_kinds(&d->out, d->topology);
-    hop_buffer_printf(&d->out, "; %u links</text>\n", hop_topology_link_count(d->topology));
+    hop_buffer_printf(&d->out, "; %u links", hop_topology_link_count(d->topology));
+    if (d->left_out)
+        hop_buffer_printf(&d->out, "; %u server%s like one that is drawn %s left out", d->left_out,
+                          d->left_out > 1 ? "s" : "", d->left_out > 1 ? "are" : "is");
+    hop_buffer_puts(&d->out, "</text>\n");
 }
 
 /* Where the next entry of the legend goes; a line that is full ends. */
@@ -201,13 +205,19 @@ static void draw(struct drawing *d)
     uint32_t links = hop_topology_link_count(d->topology);
     hop_picture_draw_panels(&d->picture, &d->out);
     hop_svg(&d->out, "<g fill='none'>\n");
-    for (uint32_t i = 0; i < links; i++)
-        draw_link(d, i);
+    for (uint32_t i = 0; i < links; i++) {
+        if (hop_picture_has_link(&d->picture, i))
+            draw_link(d, i);
+    }
     hop_buffer_puts(&d->out, "</g>\n");
-    for (uint32_t n = 0; n < hop_topology_node_count(d->topology); n++)
-        hop_picture_draw_box(&d->picture, &d->out, n);
-    for (uint32_t i = 0; i < links; i++)
-        draw_link_label(d, i);
+    for (uint32_t n = 0; n < hop_topology_node_count(d->topology); n++) {
+        if (!d->picture.hidden || !d->picture.hidden[n])
+            hop_picture_draw_box(&d->picture, &d->out, n);
+    }
+    for (uint32_t i = 0; i < links; i++) {
+        if (hop_picture_has_link(&d->picture, i))
+            draw_link_label(d, i);
+    }
     draw_title(d);
     d->height += 48;
     draw_node_legend(d);
@@ -216,11 +226,73 @@ static void draw(struct drawing *d)
     d->height += 20;
 }
 
+/* The nodes of a server. */
+struct members {
+    uint32_t first, count;
+};
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static uint32_t next_of(const struct hop_topology *topology, uint32_t server, uint32_t n)
+{
+    while (hop_topology_server_of(topology, n) != server)
+        n++;
+    return n;
+}
+
+/* Whether two servers have the same nodes, one after the other. */
+static bool are_alike(const struct hop_topology *topology, const struct members *of, uint32_t a, uint32_t b)
+{
+    uint32_t m = of[a].first, n = of[b].first;
+    for (uint32_t i = 0; of[a].count == of[b].count && i < of[a].count; i++, m++, n++) {
+        const struct hop_node *x = hop_topology_node(topology, m = next_of(topology, a, m)),
+                              *y = hop_topology_node(topology, n = next_of(topology, b, n));
+        if (x->kind != y->kind || !same_text(x->label, y->label) ||
+            strcmp(hop_topology_name_in_server(topology, m), hop_topology_name_in_server(topology, n)) != 0)
+            return false;
+    }
+    return of[a].count == of[b].count;
+}
+
+/* Of servers that are alike only the first is drawn, where all together are wider than a page. false: all are. */
+static bool leave_out(struct drawing *d)
+{
+    uint32_t servers = hop_topology_server_count(d->topology), nodes = hop_topology_node_count(d->topology);
+    bool *hidden = hop_arena_alloc(&d->arena, nodes * sizeof *hidden);
+    uint32_t *like = hop_arena_alloc(&d->arena, (servers + (size_t)1) * sizeof *like);
+    struct members *of = hop_arena_alloc(&d->arena, (servers + (size_t)1) * sizeof *of);
+    if (!hidden || !like || !of)
+        return false;
+    for (uint32_t n = nodes; n-- > 0;) {
+        uint32_t server = hop_topology_server_of(d->topology, n);
+        if (server < servers)
+            of[server] = (struct members){n, of[server].count + 1};
+    }
+    for (uint32_t s = 0; s < servers; s++) {
+        while (like[s] < s && !are_alike(d->topology, of, like[s], s))
+            like[s]++;
+        d->left_out += like[s] < s;
+    }
+    for (uint32_t n = 0; n < nodes; n++) {
+        uint32_t server = hop_topology_server_of(d->topology, n);
+        hidden[n] = server < servers && like[server] < server;
+    }
+    if (d->left_out)
+        d->picture = (struct hop_picture){.topology = d->topology, .arena = &d->arena, .hidden = hidden};
+    return d->left_out > 0;
+}
+
 char *hop_topology_to_svg(const struct hop_topology *topology)
 {
     struct drawing d = {.topology = topology, .picture = {.topology = topology, .arena = &d.arena}};
     find_looks(&d);
-    if (hop_picture_make(&d.picture)) {
+    bool made = hop_picture_make(&d.picture);
+    if (made && d.picture.width > PAGE_MOST && leave_out(&d))
+        made = hop_picture_make(&d.picture);
+    if (made) {
         d.picture.width = fmax(d.picture.width, HOP_PICTURE_LEAST);
         d.height = d.picture.height;
         draw(&d);

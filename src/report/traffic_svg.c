@@ -151,7 +151,8 @@ static void draw_legend(struct hop_buffer *out, const struct matrix *m, double y
         hop_svg_bar(out, axis.left + level * axis.width / LEVELS, y + 12, axis.width / LEVELS + 0.3, 12, colour);
     }
     hop_svg(out, "\n");
-    for (unsigned tick = 0; tick <= 4 && m->high > 0; tick++) {
+    unsigned step = axis.width < 320 ? 2 : 1; /* figures need so much room */
+    for (unsigned tick = 0; tick <= 4 && m->high > 0; tick += step) {
         char text[32];
         if (m->high > m->low || tick == 4)
             (void)hop_show_bytes(rint(m->low * pow(m->high / m->low, tick / 4.0)), text, sizeof text);
@@ -174,10 +175,9 @@ static void draw(struct hop_buffer *out, const struct matrix *m, const char *tit
     static const enum hop_memory order[] = {HOP_MEMORY_HOST, HOP_MEMORY_DEVICE};
     double left = LEFT;
     hop_svg(out,
-            "<text x='24' y='30' font-size='17' font-weight='bold' fill='" INK_TITLE "'>%.80s</text>\n"
             "<text x='24' y='48' font-size='11' fill='" INK_PALE
             "'>%u ranks, %u pairs that exchange something</text>\n",
-            title, m->ranks, hop_traffic_count(m->traffic));
+            m->ranks, hop_traffic_count(m->traffic));
     for (unsigned i = 0; i < HOP_COUNT(order); i++) {
         uint64_t bytes = hop_traffic_bytes(m->traffic, order[i]);
         if (!bytes && (i || hop_traffic_bytes(m->traffic, order[1])))
@@ -190,8 +190,10 @@ static void draw(struct hop_buffer *out, const struct matrix *m, const char *tit
         left += m->side + BETWEEN;
     }
     double bottom = TOP + m->side + GAP + BARS + 20;
+    double width = fmax(left - BETWEEN + GAP + BARS + 24, 420);
     draw_legend(out, m, bottom);
-    hop_svg_page(out, fmax(left - BETWEEN + GAP + BARS + 24, 420), bottom + LEGEND - 24);
+    hop_svg_title(out, 24, 30, width, title);
+    hop_svg_page(out, width, bottom + LEGEND - 24);
 }
 
 char *hop_traffic_to_svg(const struct hop_traffic *traffic, const char *title)

@@ -222,10 +222,13 @@ static void svg_of_every_built_in_machine_has_each_node_and_link(void **state)
         struct hop_topology *topology = load_topology(machine);
         char *svg = hop_topology_to_svg(topology);
         check_xml(svg);
-        /* One group a node, one titled path a link. */
-        assert_int_equal(occurrences(svg, "<g><title>"), hop_topology_node_count(topology));
-        assert_int_equal(occurrences(svg, "><title>") - occurrences(svg, "<g><title>"),
-                         hop_topology_link_count(topology));
+        /* One group a node, one titled path a link, of the first of servers that are alike where all are too wide. */
+        unsigned drawn = strstr(svg, " left out") ? hop_topology_server_count(topology) : 1;
+        assert_in_range(occurrences(svg, "<g><title>"), hop_topology_node_count(topology) / drawn,
+                        hop_topology_node_count(topology) - (drawn > 1));
+        if (drawn == 1)
+            assert_int_equal(occurrences(svg, "><title>") - occurrences(svg, "<g><title>"),
+                             hop_topology_link_count(topology));
         free(svg);
         hop_topology_destroy(topology);
     }
@@ -244,7 +247,7 @@ static void svg_boxes_do_not_overlap(void **state)
         for (const char *at = svg; (at = strstr(at, "</title><rect ")) && count < HOP_COUNT(boxes); at++)
             count += sscanf(at, "</title><rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &boxes[count][0],
                             &boxes[count][1], &boxes[count][2], &boxes[count][3]) == 4;
-        assert_int_equal(count, hop_topology_node_count(topology));
+        assert_int_equal(count, occurrences(svg, "<g><title>"));
         for (size_t a = 0; a < count; a++) {
             for (size_t b = 0; b < a; b++)
                 assert_false(boxes[a][0] < boxes[b][0] + boxes[b][2] && boxes[b][0] < boxes[a][0] + boxes[a][2] &&
