@@ -285,6 +285,9 @@ static void print_range(const struct prediction *p)
     printf("\n");
     if (range->left_out)
         printf("note: ranges of parameters were left out, as they take long here; --range all tries them\n");
+    if (range->models_left_out)
+        printf("note: %s would take long here and %s not asked; --range all asks\n", range->models_left_out,
+               strchr(range->models_left_out, ',') ? "were" : "was");
     if (range->models_low_s < 0.99 * makespan || range->models_high_s > 1.01 * makespan)
         printf("other models that can rule these links (%s) say %s%s%s; --model NAME asks one\n", range->models,
                SECONDS(range->models_low_s), range->models_low_s < range->models_high_s ? " to " : "",

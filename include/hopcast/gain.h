@@ -34,6 +34,7 @@ struct hop_gain_range {
     uint32_t ranges;  /* of so many parameters or calibrated links both ends were tried, and change a time */
     uint32_t left_out; /* so many ranges were not tried for their effort */
     double low, high; /* the times of the first schedule over those of the second; NAN: it takes no time at all */
+    uint32_t models_left_out; /* so many models were asked and would have taken too long */
 };
 
 struct hop_gain_case {

@@ -69,6 +69,9 @@ struct hop_simulate_options {
     void *context;
     enum hop_fidelity fidelity;
     const struct hop_packet_options *packet; /* fidelity packet; NULL: the default. Used by hop_simulation_create only */
+    /* Fidelity fluid, models with links: ends with HOP_ERR_LIMIT once it has taken so much, in units of about 10 ns that are counted, not
+     * timed, so that it is the same on every machine; 0: no limit. */
+    uint64_t max_work;
 };
 
 /* Fidelity packet refuses model loggp, and what would take more than 2e10 packet-hops; where routes form circles,

@@ -35,14 +35,16 @@ struct hop_scenario {
         *what; /* LOW, HIGH: the parameter, or the directed link that stands for those fitted with it; else NULL */
     const char *unit; /* of the value */
     double value;     /* that it has here; NAN without `what` */
+    uint64_t max_work; /* another model: as much as a simulation under it may take (hop_simulate_options), 0: no limit */
 };
 
 struct hop_scenario_options {
     size_t size;       /* see hop_version */
     bool other_models; /* have scenarios of other models */
     bool ranges;       /* have scenarios of ranges */
-    /* A scenario of another model is asked while the operations of all timelines x hop_model_facts.cost are no more than this, and
-     * ranges as long as those of all of them together are no more; 0: 60,000, some tenths of a second. */
+    /* Ranges are tried as long as the operations of all timelines x hop_model_facts.cost, summed over all that are tried, are no more
+     * than this, and what takes longer than operations usually do (1.6 us) counts as more of them; other models are asked as long as those
+     * of each are no more, and together may take as long as so many (scenario.max_work). 0: 60,000, a fifth of a second. */
     uint64_t max_effort;
 };
 
@@ -59,8 +61,9 @@ HOP_API enum hop_status hop_scenarios_find(const struct hop_timeline *const *tim
 HOP_API void hop_scenarios_destroy(struct hop_scenarios *scenarios); /* NULL is allowed */
 /* By index from 0, the nominal one; NULL past the last. */
 HOP_API const struct hop_scenario *hop_scenarios_at(const struct hop_scenarios *scenarios, uint32_t index);
-/* How many ranges were left out for their effort. */
+/* How many ranges were left out for their effort, and the names of the models ("infiniband, credit"; NULL: none). */
 HOP_API uint32_t hop_scenarios_left_out(const struct hop_scenarios *scenarios);
+HOP_API const char *hop_scenarios_models_left_out(const struct hop_scenarios *scenarios);
 /* A network of that scenario, the caller's, to be destroyed before the scenarios. */
 HOP_API enum hop_status hop_scenarios_network(struct hop_scenarios *scenarios, uint32_t index,
                                               struct hop_network **network, struct hop_diag *diag);
@@ -85,6 +88,7 @@ struct hop_uncertainty {
     uint32_t model_count;               /* other models that were asked */
     const char *models;                 /* their names: "credit, fair" */
     double models_low_s, models_high_s; /* the least and the most that they say; NAN: there are none */
+    const char *models_left_out;        /* names of those that would have taken too long; NULL: none */
 };
 
 struct hop_uncertainty_options {

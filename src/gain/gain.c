@@ -25,10 +25,10 @@ struct asking {
 
 /* ---- cases ---- */
 
-static enum hop_status play(const struct asking *a, struct hop_network *network, struct hop_timeline *timelines[2],
-                            struct hop_diag *diag)
+static enum hop_status play(const struct asking *a, struct hop_network *network, uint64_t max_work,
+                            struct hop_timeline *timelines[2], struct hop_diag *diag)
 {
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
+    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .max_work = max_work / 2};
     timelines[0] = timelines[1] = NULL;
     HOP_CHECK(hop_simulate(network, a->schedules[0], &options, &timelines[0], diag));
     if (a->schedules[1] == a->schedules[0]) {
@@ -73,7 +73,9 @@ static enum hop_status ask(struct asking *a, uint32_t index, struct hop_diag *di
     struct hop_network *network;
     struct hop_timeline *timelines[2];
     HOP_CHECK(hop_scenarios_network(a->whole->scenarios, index, &network, diag));
-    enum hop_status status = play(a, network, timelines, diag);
+    uint64_t max_work = hop_scenarios_at(a->whole->scenarios, index)->max_work;
+    enum hop_status status = play(a, network, max_work, timelines, diag);
+    a->whole->gain.range.models_left_out += status == HOP_ERR_LIMIT;
     if (status == HOP_OK)
         add_case(a, hop_scenarios_at(a->whole->scenarios, index), timelines);
     discard(timelines);
@@ -130,12 +132,16 @@ static enum hop_status find(struct asking *a, struct hop_network *network, struc
     struct hop_timeline *timelines[2];
     const struct hop_scenario_options scope = {
         .other_models = true, .ranges = true, .max_effort = a->options->max_effort};
-    enum hop_status status = play(a, network, timelines, diag);
+    enum hop_status status = play(a, network, 0, timelines, diag);
     if (status == HOP_OK)
         status = hop_scenarios_find((const struct hop_timeline *const *)timelines, 2, &scope, &w->scenarios, diag);
     if (status == HOP_OK) {
         add_case(a, hop_scenarios_at(w->scenarios, 0), timelines);
         w->gain.range.left_out = hop_scenarios_left_out(w->scenarios);
+        const char *names = hop_scenarios_models_left_out(w->scenarios);
+        w->gain.range.models_left_out = names != NULL;
+        for (; names && (names = strchr(names, ',')) != NULL; names++)
+            w->gain.range.models_left_out++;
     }
     discard(timelines);
     if (status == HOP_OK)
@@ -214,7 +220,7 @@ const char *hop_gain_verdict_name(enum hop_gain_verdict verdict)
 
 const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_t size)
 {
-    char factors[48], by[80], over[48] = "";
+    char factors[48], by[120], over[48] = "", others[48] = "";
     int used = 0;
     if (isinf(range->low))
         (void)snprintf(factors, sizeof factors, "infinitely many");
@@ -230,10 +236,12 @@ const char *hop_gain_words(const struct hop_gain_range *range, char *text, size_
         (void)snprintf(over + used, sizeof over - (size_t)used, ", %u not tried", range->left_out);
     else if (range->left_out > 0)
         (void)snprintf(over, sizeof over, ", ranges not tried");
+    if (range->models_left_out)
+        (void)snprintf(others, sizeof others, " (%u more would take long)", range->models_left_out);
     if (range->models == 1)
-        (void)snprintf(by, sizeof by, "by one model alone%s", over);
+        (void)snprintf(by, sizeof by, "by one model alone%s%s", others, over);
     else
-        (void)snprintf(by, sizeof by, "by %u models%s", range->models, over);
+        (void)snprintf(by, sizeof by, "by %u models%s%s", range->models, others, over);
     if (isnan(range->low) || range->verdict == HOP_GAIN_EQUAL)
         (void)snprintf(text, size, "no gain, %s", by);
     else

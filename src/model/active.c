@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+enum { WORK_A_FLOW = 64 }; /* found by its links, sorted, asked about */
+
 struct entry {
     uint32_t route, way;
 };
@@ -241,6 +243,7 @@ static enum hop_status evaluate(struct hop_active *a, uint32_t count, struct hop
     qsort(a->found, count, sizeof *a->found, hop_ascending_u32);
     for (uint32_t i = 0; i < count; i++)
         a->flows[i] = (struct hop_flow){a->found[i], a->routes[a->found[i]].count};
+    a->network->work += WORK_A_FLOW * (uint64_t)count;
     enum hop_status status = hop_network_rates(a->network, a->flows, count, &shares, diag);
     for (uint32_t i = 0; status == HOP_OK && i < count; i++) {
         struct travelled *t = &a->routes[a->found[i]];

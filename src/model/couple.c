@@ -21,7 +21,7 @@
 
 #include <math.h>
 
-enum { FREEZE_ROUNDS = 64, FALL_ROUNDS = 100 };
+enum { FREEZE_ROUNDS = 64, FALL_ROUNDS = 100, WORK_A_LEG = 8 };
 
 /* The domain of all flows, HOP_NONE when they lie in several. */
 static uint32_t only_domain(const struct hop_network *network, const struct hop_flow *flows, uint32_t count)
@@ -36,6 +36,11 @@ static uint32_t only_domain(const struct hop_network *network, const struct hop_
     return domain;
 }
 
+static void count_work(struct hop_network *network, const struct hop_model *model, uint32_t legs)
+{
+    network->work += (uint64_t)(WORK_A_LEG * model->facts.cost * legs);
+}
+
 /* Asks a domain about its parts, by_domain[first .. end). false: out of memory. */
 static bool ask(struct hop_network *network, uint32_t first, uint32_t end)
 {
@@ -46,6 +51,7 @@ static bool ask(struct hop_network *network, uint32_t first, uint32_t end)
         network->legs[i - first].cap_Bps = part->cap_Bps;
     }
     const struct hop_ruled *domain = &network->domains[network->cuts[network->parts[network->by_domain[first]].cut].domain];
+    count_work(network, domain->model, end - first);
     if (!domain->model->rates(domain->state, network->legs, end - first, network->granted))
         return false;
     for (uint32_t i = first; i < end; i++) {
@@ -276,6 +282,7 @@ bool hop_network_evaluate(struct hop_network *network, const struct hop_flow *fl
             network->legs[f] = network->cuts[network->routes[flows[f].route].first].leg;
             network->legs[f].count = flows[f].count;
         }
+        count_work(network, domain->model, count);
         return domain->model->rates(domain->state, network->legs, count, shares);
     }
     if (all_fair(network, flows, count))

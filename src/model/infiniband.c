@@ -10,6 +10,8 @@
 #include "model/model.h"
 #include "model/penalty.h"
 
+enum { WORK_A_LEG = 64 }; /* sorted by both ends, then by ceiling */
+
 struct state {
     struct hop_arena *arena;
     const struct hop_links *links;
@@ -130,6 +132,7 @@ static bool rates(void *opaque, const struct hop_leg *legs, uint32_t count, stru
     struct state *s = opaque;
     if (!make_graph(s, legs, count))
         return false;
+    *s->links->work += WORK_A_LEG * (uint64_t)count;
     for (uint32_t f = 0; f < count; f++) {
         double rate = narrowest(s, &legs[f]) / s->penalty[f];
         s->capped[f] = legs[f];

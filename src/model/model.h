@@ -33,6 +33,7 @@ struct hop_links {
     uint32_t *local;    /* directed link of this domain -> local; shared by all domains */
     double *capacity_Bps;
     enum hop_link_role *role;
+    uint64_t *work; /* the network's, which a model counts up whose answers take more than their legs say */
 };
 
 /* The part of a flow that lies in the model's domain. */
@@ -78,6 +79,9 @@ static inline bool hop_model_is_meant_for(const struct hop_model_facts *facts, c
 /* Their parameters. */
 extern const struct hop_parameter_table hop_pcie_parameters, hop_credit_parameters, hop_server_parameters, hop_fair_parameters,
     hop_loggp_parameters;
+
+/* network.c: what its answers have taken by now, in units of about 10 ns: counted, so that it is the same everywhere. */
+uint64_t hop_network_work(const struct hop_network *network);
 
 /* models.c */
 /* The model of a domain by the text of hop_network_create(); ordered[d]: whether domain d's links have a processing order. */

@@ -44,8 +44,10 @@ enum hop_status hop_network_create(const struct hop_topology *topology, const ch
     made->domains = hop_arena_alloc(&made->arena, (made->domain_count + 1) * sizeof *made->domains);
     made->local = hop_arena_alloc(&made->arena, (2 * (size_t)hop_topology_link_count(topology) + 1) * sizeof(uint32_t));
     enum hop_status status = made->router && made->domains && made->local ? HOP_OK : hop_fail_memory(diag);
-    for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++)
+    for (uint32_t d = 0; status == HOP_OK && d < made->domain_count; d++) {
         status = hop_links_init(&made->domains[d].links, topology, d, made->local, &made->arena, diag);
+        made->domains[d].links.work = &made->work;
+    }
     if (status == HOP_OK)
         status = rule_domains(made, model_text, diag);
     if (status == HOP_OK)
@@ -219,6 +221,11 @@ enum hop_status hop_network_rates(struct hop_network *network, const struct hop_
         hop_network_keep(network, hash, flows, count, network->shares);
     *shares = network->shares;
     return HOP_OK;
+}
+
+uint64_t hop_network_work(const struct hop_network *network)
+{
+    return network->work;
 }
 
 enum hop_status hop_network_rates_of(struct hop_network *network, const uint32_t *routes, uint32_t count,

@@ -53,6 +53,7 @@ struct hop_network {
     uint32_t cut_count;
 
     struct hop_maxmin *joint; /* couple.c: over all links; NULL: not needed yet */
+    uint64_t work;            /* see hop_network_work */
     struct hop_share *shares; /* the answer when it is not remembered */
     struct hop_part *parts; /* grouped by flow */
     struct hop_leg *legs;   /* of one domain */

@@ -95,7 +95,10 @@ void hop_put_gain(struct hop_buffer *out, const char *key, const struct hop_gain
     for (uint32_t c = 0; c < gain->range.models; c++)
         hop_json_put(out, "{model:%s,before_s:%g,after_s:%g}", gain->cases[c].scenario.name, gain->cases[c].before_s,
                      gain->cases[c].after_s);
-    hop_json_put(out, "],left_out:%u,ends:[", gain->range.left_out);
+    hop_json_put(out, "],left_out:%u,", gain->range.left_out);
+    if (gain->range.models_left_out)
+        hop_json_put(out, "models_left_out:%u,", gain->range.models_left_out);
+    hop_json_put(out, "ends:[");
     for (uint32_t c = gain->range.models; c < gain->case_count; c++)
         hop_json_put(out, "{what:%s,unit:%s,value:%g,before_s:%g,after_s:%g}", gain->cases[c].scenario.what,
                      gain->cases[c].scenario.unit, gain->cases[c].scenario.value, gain->cases[c].before_s,

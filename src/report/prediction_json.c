@@ -289,8 +289,8 @@ static void put_range(struct writer *w, const struct hop_uncertainty *range)
         hop_json_put(&w->out, "\n  {what:%s,unit:%s,low:%g,high:%g,at_low_s:%g,at_high_s:%g}", cause->what, cause->unit,
                      cause->low, cause->high, cause->at_low_s, cause->at_high_s);
     }
-    hop_json_put(&w->out, "],\n  models:%s,models_low_s:%g,models_high_s:%g}", range->models, range->models_low_s,
-                 range->models_high_s);
+    hop_json_put(&w->out, "],\n  models:%s,models_low_s:%g,models_high_s:%g,models_left_out:%s}", range->models,
+                 range->models_low_s, range->models_high_s, range->models_left_out);
 }
 
 char *hop_timeline_to_json(struct hop_timeline *timeline, const struct hop_uncertainty *range, bool intervals)

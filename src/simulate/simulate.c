@@ -18,7 +18,7 @@
 #include <math.h>
 
 #define TOGETHER 1e-9
-enum { PROGRESS_EVENTS = 256 };
+enum { PROGRESS_EVENTS = 256, WORK_AN_OP = 128, WORK_AN_EVENT = 32, WORK_A_CHANGE = 32 };
 
 #define ENTRY_BEFORE(c, a, b) ((a).key != (b).key ? (a).key < (b).key : (a).op < (b).op)
 HOP_HEAP(entries, 2, void *, struct hop_entry, ENTRY_BEFORE, HOP_HEAP_PUT);
@@ -444,6 +444,7 @@ static enum hop_status ask_about_changes(struct hop_simulation *s, struct hop_di
     if (status != HOP_OK)
         return status;
     bool fine = true;
+    s->work += WORK_A_CHANGE * ((uint64_t)s->moved_count + changes.flow_count + changes.link_count);
     for (uint32_t i = 0; fine && i < s->moved_count; i++)
         fine = s->lanes[s->moved[i]].count == 0 || follow(s, s->moved[i]);
     for (uint32_t i = 0; fine && i < changes.flow_count; i++) {
@@ -545,6 +546,8 @@ static void reset(struct hop_simulation *s)
     s->ended = s->active_count = s->timer_count = s->met_count = s->done_count = s->touched_count = s->moved_count =
         s->changed_count = 0;
     s->timeline->events = 0;
+    s->work = (uint64_t)WORK_AN_OP * s->count;
+    s->work_before = hop_network_work(s->network);
     memcpy(s->blocked, s->initially_blocked, s->count * sizeof *s->blocked);
     for (uint32_t e = 0; e < s->engine_count; e++) {
         struct hop_engine *engine = &s->engines[e];
@@ -598,6 +601,10 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
             if (status != HOP_OK)
                 return status;
         }
+        s->work += WORK_AN_EVENT;
+        s->timeline->work = s->work + hop_network_work(s->network) - s->work_before;
+        if (s->options.max_work && s->timeline->work > s->options.max_work)
+            return hop_fail(diag, HOP_ERR_LIMIT, "the simulation takes longer than it may");
         if (!advance(s))
             break;
         do {

@@ -91,8 +91,11 @@ struct hop_simulation {
     uint32_t *initially_blocked;      /* per operation: dependencies, plus one for an earliest start */
     uint32_t *initial, initial_count; /* operations to be looked at when a run begins: see make_initial */
 
+    uint64_t work_before; /* of the network, when the run began */
+
     /* a run */
     double now;
+    uint64_t work; /* of the run, beside what the network's answers take */
     bool under_way;             /* a run began and did not reach its end */
     struct hop_op_times *times; /* the timeline's */
     uint32_t ended;

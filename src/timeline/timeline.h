@@ -67,6 +67,7 @@ struct hop_timeline {
     enum hop_detail detail;
     double makespan_s;
     uint64_t events;
+    uint64_t work; /* that a simulation took: see hop_simulate_options */
     struct hop_op_times *times; /* per operation */
     uint32_t *class_of;         /* per operation, HOP_NONE: no copy */
     struct hop_class *classes;

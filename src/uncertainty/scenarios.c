@@ -14,10 +14,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/base.h"
 #include "model/model.h"
+#include "timeline/timeline.h"
+#include "uncertainty/scenarios.h"
 
-enum { EFFORT = 60000 };
+/* An operation takes about 1.6 us; a variant of a topology 70 ns a link. */
+enum { EFFORT = 60000, WORK_OF_EFFORT = 160, WORK_A_LINK = 7 };
 
 struct hop_scenarios {
     const struct hop_topology *topology;
@@ -29,6 +31,7 @@ struct hop_scenarios {
         const struct hop_model_facts **rules; /* of a nominal one and of other models: by domain */
     } * recipes;
     uint32_t count, left_out;
+    const char *models_left_out;
     struct hop_arena arena;
 };
 
@@ -45,6 +48,7 @@ struct finding {
     struct hop_scenarios *s;
     const struct hop_scenario_options *options;
     double operations, makespan_s;
+    double work; /* that the timelines took */
     bool *domain_used;
     double *bytes; /* by directed link; 0: not used */
     struct ranged *ranges;
@@ -70,6 +74,7 @@ static void note_timeline(struct finding *f, const struct hop_timeline *timeline
     const struct hop_schedule *schedule = hop_timeline_schedule(timeline);
     f->operations += hop_timeline_fidelity(timeline) == HOP_FIDELITY_PACKET ? (double)hop_timeline_events(timeline)
                                                                             : hop_schedule_count(schedule);
+    f->work += (double)timeline->work;
     f->makespan_s = hop_max(f->makespan_s, hop_timeline_makespan_s(timeline));
     for (uint32_t op = 0; op < hop_schedule_count(schedule); op++) {
         const struct hop_route *route = hop_timeline_route(timeline, op);
@@ -143,7 +148,7 @@ static bool is_worth_asking(const struct finding *f, const struct hop_model_fact
                                                           !hop_model_is_meant_for(rules[d], s->topology, d))))
             return false;
     }
-    return !is_known(f, rules) && effort_of(f, rules) <= (double)f->options->max_effort;
+    return !is_known(f, rules);
 }
 
 static const struct hop_model_facts **rules_of(struct finding *f, const struct hop_network *network)
@@ -161,6 +166,15 @@ static void add_models(struct finding *f, enum hop_scenario_kind kind, const cha
     const char *kept = models ? hop_arena_string(&f->s->arena, models, strlen(models)) : NULL;
     add(f, (struct hop_scenario){.kind = kind, .models = kept, .value = NAN, .name = name_models(f, rules)},
         (struct recipe){.directed = HOP_NONE, .rules = rules});
+}
+
+const char *hop_scenario_names(struct hop_arena *arena, const char *names, const char *name)
+{
+    size_t size = (names ? strlen(names) : 0) + strlen(name ? name : "") + 3;
+    char *made = name ? hop_arena_alloc(arena, size) : NULL;
+    if (made)
+        (void)snprintf(made, size, "%s%s%s", names ? names : "", names ? ", " : "", name);
+    return made;
 }
 
 /* The models of the timelines, domain by domain. */
@@ -185,8 +199,11 @@ static void add_model(struct finding *f, const char *name)
         return;
     }
     const struct hop_model_facts **rules = rules_of(f, network);
-    if (fine(f) && is_worth_asking(f, rules))
+    bool worth = fine(f) && is_worth_asking(f, rules);
+    if (worth && effort_of(f, rules) <= (double)f->options->max_effort)
         add_models(f, HOP_SCENARIO_MODEL, name, rules);
+    else if (worth)
+        f->s->models_left_out = hop_scenario_names(&f->s->arena, f->s->models_left_out, name_models(f, rules));
     hop_network_destroy(network);
 }
 
@@ -302,9 +319,14 @@ static void add_ends(struct finding *f, const struct ranged *range)
 
 static void find_ranges(struct finding *f)
 {
-    double effort = 2 * effort_of(f, f->s->recipes[0].rules), spent = 0;
     const struct hop_topology *topology = f->s->topology;
-    bool affordable = effort <= (double)f->options->max_effort;
+    double variant = (double)WORK_A_LINK / WORK_OF_EFFORT * hop_topology_link_count(topology), spent = 0;
+    double effort = 2 * (variant + hop_max(effort_of(f, f->s->recipes[0].rules), f->work / WORK_OF_EFFORT));
+    for (size_t i = 0; hop_topology_parameter_at(topology, i); i++) { /* each that has a range is tried */
+        const struct hop_parameter *p = hop_topology_parameter_at(topology, i);
+        spent += p->low < p->high && hop_parameter_is_of_links(topology, i) ? variant : 0;
+    }
+    bool affordable = spent + effort <= (double)f->options->max_effort;
     for (size_t i = 0; affordable && fine(f) && hop_topology_parameter_at(topology, i); i++)
         consider_parameter(f, i);
     for (uint32_t l = 0; affordable && fine(f) && l < 2 * hop_topology_link_count(topology); l++)
@@ -328,6 +350,15 @@ static void find_ranges(struct finding *f)
 
 /* ---- all of them ---- */
 
+/* What all other models together may take is shared out, so that one that takes long leaves the others theirs. */
+static void share_out(struct finding *f)
+{
+    struct hop_scenarios *s = f->s;
+    uint64_t all = f->options->max_effort <= UINT64_MAX / WORK_OF_EFFORT ? f->options->max_effort * WORK_OF_EFFORT : 0;
+    for (uint32_t i = 1; i < s->count; i++)
+        s->list[i].max_work = all / (s->count - 1);
+}
+
 static bool is_serial(const struct finding *f)
 {
     for (uint32_t d = 0; d < hop_topology_domain_count(f->s->topology); d++) {
@@ -345,6 +376,7 @@ static void find(struct finding *f, const struct hop_timeline *const *timelines,
     const struct hop_model_facts *model;
     for (size_t i = 0; fine(f) && f->options->other_models && !is_serial(f) && (model = hop_model_at(i)) != NULL; i++)
         add_model(f, model->name);
+    share_out(f);
     if (fine(f) && f->options->ranges)
         find_ranges(f);
 }
@@ -393,6 +425,11 @@ const struct hop_scenario *hop_scenarios_at(const struct hop_scenarios *scenario
 uint32_t hop_scenarios_left_out(const struct hop_scenarios *scenarios)
 {
     return scenarios->left_out;
+}
+
+const char *hop_scenarios_models_left_out(const struct hop_scenarios *scenarios)
+{
+    return scenarios->models_left_out;
 }
 
 enum hop_status hop_scenarios_network(struct hop_scenarios *scenarios, uint32_t index, struct hop_network **network,

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/base.h"
 #include "topology/topology.h"
+#include "uncertainty/scenarios.h"
 
 struct whole {
     struct hop_uncertainty found; /* what the caller sees; first */
@@ -35,6 +35,7 @@ static enum hop_status ask(struct asking *a, uint32_t scenario, double *value_s,
         options = *a->options->simulate;
     options.detail = HOP_DETAIL_ENDS;
     options.progress = NULL;
+    options.max_work = hop_scenarios_at(a->scenarios, scenario)->max_work;
     HOP_CHECK(hop_scenarios_network(a->scenarios, scenario, &network, diag));
     enum hop_status status = hop_simulate(network, hop_timeline_original(a->timeline), &options, &timeline, diag);
     if (status == HOP_OK) {
@@ -45,20 +46,21 @@ static enum hop_status ask(struct asking *a, uint32_t scenario, double *value_s,
     return status;
 }
 
-/* A model that refuses the schedule says nothing. */
+/* A model that refuses the schedule says nothing, one that would take too long is named. */
 static enum hop_status ask_model(struct asking *a, uint32_t scenario, struct hop_diag *diag)
 {
     struct hop_uncertainty *found = &a->whole->found;
-    char names[256];
+    const char *name = hop_scenarios_at(a->scenarios, scenario)->name;
+    struct hop_arena *arena = &a->whole->arena;
     double value_s;
     enum hop_status status = ask(a, scenario, &value_s, NULL);
+    if (status == HOP_ERR_LIMIT)
+        found->models_left_out = hop_scenario_names(arena, found->models_left_out, name);
     if (status != HOP_OK)
         return status == HOP_ERR_MEMORY ? hop_fail_memory(diag) : HOP_OK;
     found->models_low_s = fmin(found->models_low_s, value_s);
     found->models_high_s = fmax(found->models_high_s, value_s);
-    (void)snprintf(names, sizeof names, "%s%s%s", found->models ? found->models : "", found->models ? ", " : "",
-                   hop_scenarios_at(a->scenarios, scenario)->name);
-    found->models = hop_arena_string(&a->whole->arena, names, strlen(names));
+    found->models = hop_scenario_names(arena, found->models, name);
     found->model_count++;
     return HOP_OK;
 }
@@ -105,6 +107,9 @@ static enum hop_status ask_all(struct asking *a, struct hop_diag *diag)
 {
     const struct hop_scenario *low, *high;
     add_model_error(a);
+    const char *left_out = hop_scenarios_models_left_out(a->scenarios);
+    if (left_out)
+        a->whole->found.models_left_out = hop_scenario_names(&a->whole->arena, NULL, left_out);
     for (uint32_t i = 1; (low = hop_scenarios_at(a->scenarios, i)) != NULL; i++) {
         if (low->kind == HOP_SCENARIO_MODEL) {
             HOP_CHECK(ask_model(a, i, diag));

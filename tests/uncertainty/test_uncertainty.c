@@ -7,6 +7,8 @@
  */
 #include "test.h"
 
+#include "timeline/timeline.h"
+
 #include <math.h>
 
 #include "base/random.h"
@@ -188,6 +190,60 @@ static void effort_is_limited_and_what_is_left_out_is_counted(void **state)
     hop_topology_destroy(three);
 }
 
+struct budget {
+    uint64_t work;
+    unsigned asked;
+};
+
+static double note_work(const struct hop_timeline *timeline, void *context)
+{
+    struct budget *spent = context;
+    if (spent->asked++ > 0) /* the first is the prediction itself */
+        spent->work += timeline->work;
+    return hop_timeline_makespan_s(timeline);
+}
+
+/* 1,500 flows among 512 hosts: the InfiniBand models ask about all of them again and again, the default only about what changes. */
+static void what_would_take_long_is_stopped_and_named(void **state)
+{
+    (void)state;
+    enum { HOSTS = 512, FLOWS = 1500, QUICK = 2 * 160 * 60000 };
+    struct hop_topology *topology;
+    struct hop_schedule *schedule = hop_schedule_create("many");
+    struct hop_network *network;
+    struct hop_timeline *timeline, *stopped = NULL;
+    struct hop_uncertainty *found;
+    struct budget spent = {0};
+    struct hop_diag diag;
+    CHECK(hop_topology_load("fat-tree:leaves=32,spines=16,hosts=16", &topology, D));
+    for (unsigned f = 0; f < FLOWS; f++) {
+        char from[16], to[16];
+        unsigned source = random_below(HOSTS), target = (source + 1 + random_below(HOSTS - 1)) % HOSTS;
+        (void)snprintf(from, sizeof from, "node%u", source);
+        (void)snprintf(to, sizeof to, "node%u", target);
+        (void)hop_schedule_copy(schedule, from, to, 1000000 + random_below(9000000), NULL, 0);
+    }
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
+    CHECK(hop_network_create(topology, NULL, &network, D));
+    CHECK(hop_simulate(network, schedule, NULL, &timeline, D));
+    const struct hop_uncertainty_options options = {.value_s = note_work, .context = &spent};
+    CHECK(hop_uncertainty_find(timeline, &options, &found, D));
+    assert_string_equal(found->models_left_out, "infiniband, infiniband-full");
+    assert_int_equal(found->model_count, 0);
+    assert_true(found->cause_count > 1);
+    uint64_t models = QUICK / 2; /* what those that were stopped had */
+    assert_true(spent.work > 0 && spent.work + models <= QUICK);
+    const struct hop_simulate_options few = {.max_work = timeline->work - 1}, enough = {.max_work = timeline->work};
+    assert_int_equal(hop_simulate(network, schedule, &few, &stopped, &diag), HOP_ERR_LIMIT);
+    CHECK(hop_simulate(network, schedule, &enough, &stopped, D));
+    hop_timeline_destroy(stopped);
+    hop_uncertainty_destroy(found);
+    hop_timeline_destroy(timeline);
+    hop_network_destroy(network);
+    hop_schedule_destroy(schedule);
+    hop_topology_destroy(topology);
+}
+
 static void the_topology_stays_and_the_range_holds_what_made_it(void **state)
 {
     (void)state;
@@ -272,6 +328,7 @@ TEST_GROUP(uncertainty)
         cmocka_unit_test(a_direction_never_measured_beside_the_other_varies_from_half_to_none),
         cmocka_unit_test(transfers_that_slow_each_other_down_have_an_error_of_their_own),
         cmocka_unit_test(effort_is_limited_and_what_is_left_out_is_counted),
+        cmocka_unit_test(what_would_take_long_is_stopped_and_named),
         cmocka_unit_test(the_topology_stays_and_the_range_holds_what_made_it),
         cmocka_unit_test(scenarios_are_the_nominal_one_other_models_and_ends_of_ranges),
     };
