@@ -180,7 +180,7 @@ static void make_schedule(struct bench *b, enum work work, const struct candidat
     struct hop_ranks who = {devices, (uint32_t)ranks};
     struct hop_collective_options what = {.kind = b->kind,
                                           .algorithm = candidate->algorithm,
-                                          .bytes = b->kind == HOP_COLLECTIVE_SCATTER ? b->bytes : b->in_bytes,
+                                          .vector_bytes = b->bytes,
                                           .type = HOP_TYPE_F32,
                                           .in_place = b->kind == HOP_COLLECTIVE_BROADCAST};
     b->used[work] = candidate;

@@ -203,7 +203,7 @@ static void prepare(const struct rank *r, struct contender *c, uint64_t bytes, e
     struct hop_ranks ranks = {devices, r->bench->ranks};
     struct hop_collective_options collective = {.kind = HOP_COLLECTIVE_ALLREDUCE,
                                                 .algorithm = c->way ? c->way->algorithm : "two-shot",
-                                                .bytes = bytes,
+                                                .vector_bytes = bytes,
                                                 .reduce = HOP_REDUCE_SUM,
                                                 .type = type};
     struct hop_program_options options = {.device = c->way ? "cuda" : "host",

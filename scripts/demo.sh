@@ -43,7 +43,7 @@ run order "$out/halo2.hop" --on t2 --set tau=0.2 --all --histogram "$out/histogr
 say "7. Two DGX A100 on one InfiniBand switch: which way does a transfer take, and what do eight at once get?"
 cluster=data/clusters/two-dgx-a100.json
 run topology "$cluster" --route node0.gpu3 node1.gpu3
-"$hopcast" make gather,root=8 --on "$cluster" --bytes 256MiB --devices node0.gpu0-7,node1.gpu0 -o "$out/gather.hop"
+"$hopcast" make gather,root=8,bytes=256MiB --on "$cluster" --devices node0.gpu0-7,node1.gpu0 -o "$out/gather.hop"
 run predict "$out/gather.hop" --on "$cluster"
 
 say "8. A fabric as its subnet manager routes it, and the published InfiniBand contention model beside the paper's measurements."

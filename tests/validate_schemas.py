@@ -93,7 +93,7 @@ PLANS = [
 TUNED_COLLECTIVES = [
     ["all", "--on", "t2", "--sizes", "4,1MiB"],
     ["broadcast,barrier", "--on", "data/clusters/two-dgx-a100.json", "-n", "20", "--sizes", "64KiB"],
-    ["allreduce,gather", "--measured", "-n", "2", "--in-process", "--sizes", "4", "--rounds", "1", "--algorithms", "gsb,ring,direct"],
+    ["allreduce,gather", "--measured", "-n", "2", "--in-process", "--sizes", "8", "--rounds", "1", "--algorithms", "gsb,ring,direct"],
 ]
 TUNED_PATHS = [
     ["--on", "helios", "--copy-latency", "10us", "--pattern", "pairs", "--pattern", "neighbours"],

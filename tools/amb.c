@@ -31,7 +31,8 @@ static const struct tool_option table[] = {
     OPTION("device-pattern", 0, LIST, AT(request, devices), "PATTERN",
            "among buffers of devices at the same time; every one is run with every one of the host"),
     OPTION("sizes", 'm', SIZES, AT(request, sizes), "LIST",
-           "of a message, ascending: SIZE,... or LOW:HIGH*FACTOR (256B,64KiB,1MiB)", .high = TOOL_SIZES),
+           "of a message, or of the vector that coll, alltoall, scatter or gather cuts, ascending: SIZE,... or "
+           "LOW:HIGH*FACTOR (256B,64KiB,1MiB)", .high = TOOL_SIZES),
     OPTION("weight", 0, NUMBER, AT(request, weight), "W",
            "2d and 3d: so many times the bytes along the first dimension, 3 in the thesis (1)", .least = 1e-6,
            .most = 1e6),
@@ -71,7 +72,7 @@ static void print_row(const struct hop_amb_row *row, void *context)
         shown->host = row->host;
         shown->device = row->device;
     }
-    printf("%-10llu%18.2f%18.2f%18.2f%12u%s\n", (unsigned long long)row->bytes, 1e6 * row->avg_s, 1e6 * row->min_s,
+    printf("%-10llu%18.2f%18.2f%18.2f%12u%s\n", (unsigned long long)row->size_bytes, 1e6 * row->avg_s, 1e6 * row->min_s,
            1e6 * row->max_s, row->iterations,
            !validated         ? ""
            : row->wrong_bytes ? "        Fail"
@@ -144,7 +145,7 @@ static int run(int argc, char **argv)
         .host_count = r.hosts.count,
         .devices = (const char *const *)r.devices.at,
         .device_count = r.devices.count,
-        .bytes = r.sizes.at,
+        .sizes = r.sizes.at,
         .size_count = r.sizes.count,
         .weight = r.weight,
         .wrap = r.wrap,

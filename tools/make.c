@@ -11,7 +11,13 @@
 static struct hop_schedule *make_pattern(struct request *r)
 {
     struct hop_schedule *schedule;
-    tool_try(hop_pattern_schedule(r->name, &r->ranks, r->bytes, &schedule, &tool_diag));
+    uint32_t parts = 1;
+    if (tool_given(&r->given, "bytes"))
+        tool_try(hop_pattern_parts(r->name, r->ranks.count, &parts, &tool_diag));
+    tool_try(hop_pattern_schedule(r->name, &r->ranks, r->bytes / parts, &schedule, &tool_diag));
+    if (r->bytes % parts)
+        hop_schedule_add_comment(schedule, "rounded down from %llu bytes to whole bytes in each rank's part",
+                                 (unsigned long long)r->bytes);
     return schedule;
 }
 
@@ -64,8 +70,8 @@ static const struct tool_option table[] = {
            .help = "who takes part, in rank order: gpu0,gpu4 or ranges as in gpu0-7; by default all gpus of the "
                    "topology, all nics where it has none"),
     SHARED(bytes, AT(request, bytes),
-           .help = "of each transfer; of a collective: that a rank puts in, its vector, or its part of an allgather or "
-                   "gather (1MiB)"),
+           .help = "of each transfer; of a collective, also where it is a pattern (alltoall, scatter, gather, coll), "
+                   SIZE_OF_A_COLLECTIVE " (1MiB)"),
     OPTION("format", 0, CHOICE, AT(request, format), NULL, "of the schedule (hop)", .choices = "hop json"),
     SHARED(json, AT(request, json), .help = "the same as --format json"),
     SHARED(output, AT(request, output)),

@@ -30,11 +30,14 @@ struct hop_schedule *make_collective(struct request *r)
     struct hop_collective_options options = r->collective;
     struct hop_schedule *schedule;
     (void)tool_collective(r->pattern->name, strlen(r->pattern->name), &options.kind);
-    options.bytes = r->bytes;
+    options.vector_bytes = r->bytes;
+    const char *rounded = tool_round_collective(&options, r->ranks.count);
     if (r->topology)
         hop_collective_grid(r->topology, &r->ranks, options.grid);
     (void)tool_choose_algorithm(&options, r->ranks.count);
     tool_try(hop_make_collective(&r->ranks, &options, &schedule, &tool_diag));
+    if (*rounded)
+        hop_schedule_add_comment(schedule, "%s", rounded);
     return schedule;
 }
 

@@ -22,6 +22,9 @@ extern const struct tool_option option_gap, option_launch, option_launch_dir, op
 /* Of measurements. */
 extern const struct tool_option option_name, option_case_bytes;
 
+#define SIZE_OF_A_COLLECTIVE                                                                                           \
+    "as nccl-tests prints it: of the vector; of allgather, reduce-scatter, gather and scatter of all ranks' parts "    \
+    "together; of alltoall of all that a rank sends"
 #define ON_IS_MISSING "--on TOPOLOGY is missing (`hopcast topology --list` shows built-in ones)"
 #define SCHEDULE_IS "SCHEDULE is a .hop, JSON or GOAL file, a Chakra trace, or - for standard input.\n"
 #define SCHEDULE_IS_MISSING "a schedule is missing (a file, - or -e 'gpu0 -> gpu1 1MiB')"

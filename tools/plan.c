@@ -47,7 +47,7 @@ static const struct tool_option table[] = {
            "what the bytes of traffic are, where it does not say (device)", .choices = "device host"),
     SHARED(model, AT(plan_request, options.models)),
     HEADING("A collective:"),
-    SHARED(bytes, AT(plan_request, collective.bytes), .low = 1, .help = "its size, as `hopcast make` has it"),
+    SHARED(bytes, AT(plan_request, collective.vector_bytes), .low = 1, .help = SIZE_OF_A_COLLECTIVE),
     SHARED(ranks, AT(plan_request, ranks), .help = "how many ranks (default: one a device)"),
     OPTION("algorithm", 0, TEXT, AT(plan_request, collective.algorithm), "NAME",
            "such as ring or gsb-btb; without it the algorithm is chosen, too"),
@@ -151,10 +151,18 @@ static bool take_collective(struct plan_request *r, const struct hop_topology *t
                            "--%s goes with a collective that moves data, which a barrier does not: leave it out",
                            of_data[i]);
     }
-    if (r->is_collective && !r->collective.bytes && !barrier)
+    if (r->is_collective && !r->collective.vector_bytes && !barrier)
         tool_bad_usage(&tool_plan, "%s needs its size: --bytes 64MiB", r->map.source);
     r->ranks = r->ranks ? r->ranks : count_devices(r, topology);
-    return r->is_collective;
+    r->what = r->map.source;
+    if (!r->is_collective || barrier)
+        return r->is_collective;
+    const char *rounded = tool_round_collective(&r->collective, r->ranks);
+    if (r->collective.vector_bytes == 0)
+        tool_bad_usage(&tool_plan, "--bytes is %s: nothing is left", rounded);
+    if (*rounded)
+        r->what = tool_text("%s of %s, %s,", r->what, tool_short_bytes(r->collective.vector_bytes), rounded);
+    return true;
 }
 
 static void read_placement(struct plan_request *r, struct map_input *input)

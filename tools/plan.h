@@ -12,6 +12,7 @@ struct plan_request {
     struct hop_collective_options collective; /* of WHAT, if it is one, */
     uint32_t ranks;                           /* so many */
     bool is_collective;
+    const char *what; /* is planned: the source, and to what its size was rounded */
     const char *output; /* the schedule */
     const char *svg;
 };

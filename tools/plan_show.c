@@ -186,7 +186,7 @@ static void print_answer(FILE *out, const struct plan_request *request, const st
 {
     uint32_t ranks = hop_placement_count(result->placement);
     struct hop_network *network = tool_network(input->topology, request->options.models);
-    fprintf(out, "%u rank%s of %s on %s", ranks, ranks == 1 ? "" : "s", request->map.source,
+    fprintf(out, "%u rank%s of %s on %s", ranks, ranks == 1 ? "" : "s", request->what,
             hop_topology_name(input->topology));
     tool_print_models(out, input->topology, network, NULL);
     fprintf(out, "\n%s%s%s\n", isfinite(result->value_s) ? "plan: " : "", plan_remark(result),
@@ -219,7 +219,7 @@ void plan_show(const struct plan_request *request, const struct map_input *input
 {
     FILE *out = is_dash(request->output) || is_dash(request->map.output) || is_dash(request->svg) ? stderr : stdout;
     if (request->map.json)
-        tool_write_text(NULL, hop_plan_result_to_json(input->topology, request->map.source, result));
+        tool_write_text(NULL, hop_plan_result_to_json(input->topology, request->what, result));
     else if (!tool_given(&request->map.given, "launch")) /* which stands alone */
         print_answer(out, request, input, result);
 }

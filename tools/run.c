@@ -106,7 +106,7 @@ static const struct tool_option table[] = {
     SHARED(trace, AT(run_options, request.trace)),
     HEADING("of a collective:"),
     SHARED(algorithm, AT(run_options, collective.algorithm)),
-    SHARED(bytes, AT(run_options, collective.bytes), .help = "what a rank puts in (1MiB; a barrier: nothing)"),
+    SHARED(bytes, AT(run_options, collective.vector_bytes), .help = SIZE_OF_A_COLLECTIVE " (1MiB)"),
     SHARED(operator, AT(run_options, collective.reduce)),
     SHARED(type, AT(run_options, collective.type)),
     SHARED(root, AT(run_options, collective.root)),
@@ -228,7 +228,7 @@ static int run(int argc, char **argv)
 {
     static struct run_options o = {
         .request = {.seed = 1, .rows = 40, .plan = {.slower = 1000}},
-        .collective = {.bytes = 1 << 20, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32},
+        .collective = {.vector_bytes = 1 << 20, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32},
     };
     static struct run_loaded l;
     tool_read(&tool_run, argc, argv, &o);

@@ -68,13 +68,15 @@ static void find_devices(const struct run_options *o, struct run_loaded *l)
     }
 }
 
-static void describe(const struct run_options *o, const char *by, const char *table, struct run_loaded *l)
+static void describe(const struct run_options *o, const char *by, const char *table, const char *rounded,
+                     struct run_loaded *l)
 {
     char size[32] = "";
     if (o->collective.kind != HOP_COLLECTIVE_BARRIER)
-        hop_format_bytes(o->collective.bytes, size, sizeof size);
-    (void)snprintf(l->what, sizeof l->what, "%s by %.60s%s%.100s%s%s", hop_collective_name(o->collective.kind), by,
-                   table ? ", from " : "", table ? table : "", size[0] ? ", " : "", size);
+        hop_format_bytes(o->collective.vector_bytes, size, sizeof size);
+    (void)snprintf(l->what, sizeof l->what, "%s by %.60s%s%.100s%s%s%s%s", hop_collective_name(o->collective.kind), by,
+                   table ? ", from " : "", table ? table : "", size[0] ? ", " : "", size,
+                   *rounded ? ", " : "", rounded);
 }
 
 /* Ranks fill the devices in order, as evenly as they can. */
@@ -88,7 +90,8 @@ static void make_collective(struct run_options *o, struct run_loaded *l)
         tool_bad_usage(&tool_run, "%u devices, and %d ranks at most: -n or --devices says which", count, HOP_RANKS_MAX);
     const struct hop_ranks all = {devices_spread(&l->devices, ranks, 0), ranks};
     if (o->collective.kind == HOP_COLLECTIVE_BARRIER)
-        o->collective.bytes = 0;
+        o->collective.vector_bytes = 0;
+    const char *rounded = tool_round_collective(&o->collective, ranks);
     o->collective.callers = o->request.plan.bound;
     const char *table = tool_choose_algorithm(&o->collective, ranks);
     uint64_t most = o->collective.operations_most = o->preparations_most ? o->preparations_most / ranks + 1 : 0;
@@ -96,7 +99,7 @@ static void make_collective(struct run_options *o, struct run_loaded *l)
     if (status == HOP_ERR_LIMIT && most > 0 && most < OPERATIONS_MADE)
         hop_diag_expect(&tool_diag, RUN_WORK_EXPECTED, (unsigned long long)most, ranks, RUN_TIMEOUTS);
     tool_try(status);
-    describe(o, by, table, l);
+    describe(o, by, table, rounded, l);
     o->ranks = ranks;
     o->request.collective = &o->collective;
     o->request.plan.pipelined = true;

@@ -67,8 +67,8 @@ static void print_times(const struct run_request *r, const struct run_result *re
         return;
     printf("%llu launches: median %.2f us, least %.2f us, 90th percentile %.2f us", (unsigned long long)l.count,
            l.median_s * 1e6, l.least_s * 1e6, l.p90_s * 1e6);
-    if (r->collective && r->collective->bytes)
-        printf(", %s GB/s of a rank's bytes", FIXED((double)r->collective->bytes / l.median_s * 1e-9, 3));
+    if (r->collective && r->collective->vector_bytes)
+        printf(", %s GB/s by its size", FIXED((double)r->collective->vector_bytes / l.median_s * 1e-9, 3));
     printf("\n");
 }
 

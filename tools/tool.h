@@ -125,6 +125,8 @@ enum hop_status tool_map_place(const struct tool_map *map, const struct hop_topo
  * one. */
 void tool_print_models(FILE *out, const struct hop_topology *topology, const struct hop_network *network,
                        const bool *used);
+/* The size becomes what nccl-tests would run (hop_collective_round). In words from what to what; "": it was that. */
+const char *tool_round_collective(struct hop_collective_options *options, uint32_t ranks);
 /* --algorithm auto=TABLE: the algorithm and, unless it is given, the size of segments become what the table says for
  * so many ranks. The table; NULL: any other algorithm, which stays as it is. */
 const char *tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks);

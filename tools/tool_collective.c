@@ -20,6 +20,18 @@ bool tool_collective(const char *name, size_t length, enum hop_collective_kind *
     return false;
 }
 
+const char *tool_round_collective(struct hop_collective_options *options, uint32_t ranks)
+{
+    uint64_t asked_bytes = options->vector_bytes;
+    char asked[32];
+    options->vector_bytes = hop_collective_round(options->kind, options->type, ranks, asked_bytes);
+    return asked_bytes == options->vector_bytes || options->kind == HOP_COLLECTIVE_BARRIER
+               ? ""
+               : tool_text("rounded down from %s to whole %s%s", hop_format_bytes(asked_bytes, asked, sizeof asked),
+                           hop_type_name(options->type),
+                           hop_collective_has_parts(options->kind) ? " in each rank's part" : "");
+}
+
 const char *tool_choose_algorithm(struct hop_collective_options *options, uint32_t ranks)
 {
     struct hop_algorithm_table *all;
@@ -33,7 +45,8 @@ const char *tool_choose_algorithm(struct hop_collective_options *options, uint32
                     "--algorithm");
     tool_try_file(hop_algorithm_table_load(table, &all, &tool_diag),
                   "a table that `hopcast tune collective -o FILE` wrote");
-    enum hop_status status = hop_algorithm_table_find(all, options->kind, ranks, options->bytes, &row, &tool_diag);
+    enum hop_status status =
+        hop_algorithm_table_find(all, options->kind, ranks, options->vector_bytes, &row, &tool_diag);
     if (status != HOP_OK)
         hop_diag_place(&tool_diag, "%.180s", table);
     tool_try(status);

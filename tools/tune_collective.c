@@ -42,7 +42,7 @@ static const struct tool_option table[] = {
     SHARED(ranks, AT(request, ranks)),
     SHARED(devices, AT(request, devices), .help = "these devices instead, such as gpu0,gpu4 or gpu0-7"),
     OPTION("sizes", 0, SIZES, AT(request, sizes), "LIST",
-           "of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4:256MiB*4; measured: to 16MiB)"),
+           "SIZE,... or LOW:HIGH*FACTOR (4:256MiB*4; measured: to 16MiB), " SIZE_OF_A_COLLECTIVE),
     OPTION(
         "algorithms", 'a', NAMES, AT(request, algorithms), "LIST",
         "these alone, such as ring,gsb-btb (`hopcast make allreduce --list`); by default all, and hierarchies of gsb "
@@ -111,7 +111,7 @@ static uint32_t find_listed(struct work *w, const struct hop_collective_options 
         struct hop_collective_options options = *collective;
         struct hop_schedule *schedule;
         options.algorithm = w->request->algorithms.at[a];
-        options.bytes = options.segment_bytes = 0;
+        options.vector_bytes = options.segment_bytes = 0;
         if (hop_make_collective(&w->ranks, &options, &schedule, &w->why[a]) != HOP_OK)
             continue;
         hop_schedule_destroy(schedule);

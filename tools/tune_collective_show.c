@@ -105,7 +105,7 @@ static void print_size(const struct hop_tuned_collective *tuned, const struct ho
                        const struct column *columns, uint32_t count)
 {
     const struct hop_tune_time *best = &size->times[size->winner];
-    printf("%8s %10s  %-*s", tuned->kind == HOP_COLLECTIVE_BARRIER ? "-" : tool_short_bytes(size->bytes),
+    printf("%8s %10s  %-*s", tuned->kind == HOP_COLLECTIVE_BARRIER ? "-" : tool_short_bytes(size->vector_bytes),
            SECONDS(best->time_s), by_width(tuned), show_candidate(&tuned->candidates[size->winner]));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t own = fastest(&columns[i], size);
@@ -138,12 +138,28 @@ static void print_left_out(const struct hop_tuned_collective *tuned, const struc
     }
 }
 
+static void print_rounded(const struct hop_tuned_collective *tuned)
+{
+    char bytes[32], asked[32];
+    const char *before = "sizes are rounded down to whole elements in each rank's part:";
+    for (uint32_t s = 0; s < tuned->size_count; s++) {
+        const struct hop_tune_size *size = &tuned->sizes[s];
+        if (size->vector_bytes == size->asked_bytes)
+            continue;
+        printf("%s %s from %s", before, hop_format_bytes(size->vector_bytes, bytes, sizeof bytes),
+               hop_format_bytes(size->asked_bytes, asked, sizeof asked));
+        before = ",";
+    }
+    if (*before == ',')
+        printf("\n");
+}
+
 /* ---- who wins from where on, and why ---- */
 
 static void print_why(const struct hop_network *network, const struct hop_tuned_collective *tuned,
                       const struct hop_tune_size *size)
 {
-    printf("  %s", size->bytes ? tool_text("at %s: ", tool_short_bytes(size->bytes)) : "");
+    printf("  %s", size->vector_bytes ? tool_text("at %s: ", tool_short_bytes(size->vector_bytes)) : "");
     if (size->link != HOP_NONE)
         printf("%s is in use longest, %.0f %% of the time", LINK(hop_network_topology(network), size->link),
                100 * size->link_busy);
@@ -161,7 +177,7 @@ static void print_spans(const struct hop_network *network, const struct hop_tune
     printf("%8s  by\n", "from");
     for (uint32_t s = 0; s < tuned->span_count; s++) {
         const struct hop_tune_span *span = &tuned->spans[s];
-        printf("%8s  %-*s", tool_short_bytes(span->from_bytes), network ? by_width(tuned) : 1,
+        printf("%8s  %-*s", tool_short_bytes(span->from_vector_bytes), network ? by_width(tuned) : 1,
                show_candidate(&tuned->candidates[span->candidate]));
         if (network)
             print_why(network, tuned, &tuned->sizes[span->size]);
@@ -183,6 +199,7 @@ static void print_collective(const struct hop_network *network, const struct hop
     printf("\n");
     for (uint32_t s = 0; s < tuned->size_count; s++)
         print_size(tuned, &tuned->sizes[s], columns, count);
+    print_rounded(tuned);
     print_left_out(tuned, columns, count);
     print_spans(network, tuned);
 }

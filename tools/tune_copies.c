@@ -26,7 +26,7 @@ static const struct tool_option table[] = {
     GONE("collective", "a word, as in `hopcast tune copies allgather,allreduce -n 4`"),
     SHARED(ranks, AT(request, ranks), .low = 2, .missing = "-n RANKS is missing", .help = "how many ranks"),
     OPTION("sizes", 0, SIZES, AT(request, sizes), "LIST",
-           "of what a rank puts in: SIZE,... or LOW:HIGH*FACTOR (4KiB:16MiB*4)"),
+           "SIZE,... or LOW:HIGH*FACTOR (4KiB:16MiB*4), " SIZE_OF_A_COLLECTIVE),
     OPTION("packets", 0, SIZES, AT(request, packets), "LIST", "of a staged copy (128KiB:2MiB*4)"),
     SHARED(device, AT(request, program.device)),
     SHARED(devices, AT(request, devices), .help = "that the ranks share (one), such as gpu0-3"),

@@ -37,7 +37,7 @@ static const struct tool_option table[] = {
     OPTION("packets", 0, SIZES, AT(request, packets), "LIST", "of a staged copy, beside unpacketised (128KiB:8MiB*2)"),
     OPTION("pattern", 'p', CALL, AT(request, cases), "PATTERN",
            "such as pairs or halo:4x2 (docs/generators.md); may be repeated", .take = take_case),
-    OPTION("bytes", 0, SIZE, AT(request, bytes), "SIZE", "of each copy of a pattern (64MiB)", .low = 1),
+    OPTION("bytes", 0, SIZE, AT(request, bytes), "SIZE", "of each copy of a pattern (64MiB); of alltoall, scatter, gather and coll of all that is cut into copies", .low = 1),
     OPTION("schedule", 0, CALL, AT(request, cases), "FILE", "the copies of a schedule instead; may be repeated",
            .use = USE_INPUT, .take = take_case),
     SHARED(map, AT(request, map)),
@@ -97,6 +97,18 @@ static void load_machine(const struct request *r, struct work *w)
 
 /* ---- the cases ---- */
 
+/* Messages of what --bytes says, or of a part of it where the pattern is a collective; without it of 64 MiB. */
+static enum hop_status make_pattern(const struct request *r, const struct work *w, const char *pattern,
+                                    struct hop_schedule **schedule)
+{
+    uint32_t gpus = 0, parts = 1;
+    for (uint32_t n = 0; n < hop_topology_node_count(w->topology); n++)
+        gpus += hop_topology_node(w->topology, n)->kind == HOP_NODE_GPU;
+    if (tool_given(&r->given, "bytes") && hop_pattern_parts(pattern, gpus, &parts, &tool_diag) != HOP_OK)
+        parts = 1; /* hop_tune_make says what is wrong */
+    return hop_tune_make(pattern, w->topology, r->bytes / parts, schedule, &tool_diag);
+}
+
 static void add_case(const struct request *r, struct work *w, const char *named)
 {
     struct tune_case *c = &w->cases[w->case_count++];
@@ -107,7 +119,7 @@ static void add_case(const struct request *r, struct work *w, const char *named)
         tool_try(hop_simulation_create(w->network, c->schedule, NULL, &simulation, &tool_diag));
         hop_simulation_destroy(simulation);
     } else
-        tool_try_at(hop_tune_make(c->name, w->topology, r->bytes, &c->schedule, &tool_diag), "--pattern");
+        tool_try_at(make_pattern(r, w, c->name, &c->schedule), "--pattern");
 }
 
 /* Those asked for, or every pattern that the machine has GPUs for. */
@@ -118,7 +130,7 @@ static void add_cases(const struct request *r, struct work *w)
         add_case(r, w, r->cases.at[i]);
     for (size_t i = 0; r->cases.count == 0 && (name = hop_tune_pattern(i)) != NULL; i++) {
         struct tune_case *c = &w->cases[w->case_count];
-        if (hop_tune_make(name, w->topology, r->bytes, &c->schedule, NULL) != HOP_OK)
+        if (make_pattern(r, w, name, &c->schedule) != HOP_OK)
             continue;
         c->name = name;
         w->case_count++;

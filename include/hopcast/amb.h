@@ -32,7 +32,8 @@ enum hop_amb_staging {
 
 struct hop_amb_row {
     const char *host, *device;         /* patterns in words (docs/generators.md), or "none" */
-    uint64_t bytes;                    /* of a message; more along a dimension with a weight */
+    uint64_t size_bytes; /* of a message, more along a dimension with a weight; or of a collective's vector
+                          * (hop_pattern_parts) */
     uint64_t host_bytes, device_bytes; /* of all messages between different ranks, once */
     /* Of one exchange, from a barrier on: the mean of a rank's iterations; the least, the mean and the largest of the
      * ranks. */
@@ -47,7 +48,7 @@ struct hop_amb_options {
      * the host is run with every one of the device, but for none with none. */
     const char *const *hosts, *const *devices;
     uint32_t host_count, device_count;
-    const uint64_t *bytes; /* of a message: the sizes, each of which every pair is run with */
+    const uint64_t *sizes; /* in bytes, of a message or a vector; every pair is run with each */
     uint32_t size_count;
     double weight;                /* of the first dimension of 2d and 3d; 0: 1 */
     bool wrap;                    /* the ends of 2d and 3d are joined */

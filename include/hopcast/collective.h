@@ -9,15 +9,15 @@
 extern "C" {
 #endif
 
-/* Enumerator, name, and what `bytes` counts: always what one rank puts in (broadcast, scatter: what the root does). */
+/* Enumerator, name, and the vector whose bytes are a collective's size, as nccl-tests prints it in its size column. */
 #define HOP_COLLECTIVE_LIST(X)                                                                                         \
     X(HOP_COLLECTIVE_ALLREDUCE, "allreduce")           /* every rank's vector */                                       \
-    X(HOP_COLLECTIVE_ALLGATHER, "allgather")           /* every rank's part; all end with n of them */                 \
+    X(HOP_COLLECTIVE_ALLGATHER, "allgather")           /* the gathered vector, of which every rank puts in 1/n */      \
     X(HOP_COLLECTIVE_REDUCE_SCATTER, "reduce-scatter") /* every rank's vector; each ends with 1/n of the sum */        \
     X(HOP_COLLECTIVE_ALLTOALL, "alltoall")             /* every rank's vector, 1/n of it for each rank */              \
     X(HOP_COLLECTIVE_BROADCAST, "broadcast")           /* the root's vector */                                         \
     X(HOP_COLLECTIVE_REDUCE, "reduce")                 /* every rank's vector */                                       \
-    X(HOP_COLLECTIVE_GATHER, "gather")                 /* every rank's part */                                         \
+    X(HOP_COLLECTIVE_GATHER, "gather")                 /* the root's gathered vector; every rank puts in 1/n */        \
     X(HOP_COLLECTIVE_SCATTER, "scatter")               /* the root's vector, 1/n of it for each rank */                \
     X(HOP_COLLECTIVE_BARRIER, "barrier")               /* not used */
 enum hop_collective_kind {
@@ -53,9 +53,9 @@ HOP_API enum hop_algorithm hop_collective_default(enum hop_collective_kind kind)
 /* A collective operation as copies and reductions between buffers, to be predicted and run alike (docs/collectives.md).
  *
  * Buffers of rank r: "in" is what it puts in, "out" what it gets (in_place: both are "data", see docs); all others are
- * scratch, of the algorithm's own. Ranks may share a device: devices[r] may repeat. `bytes` is what HOP_COLLECTIVE_LIST
- * says, a multiple of the element's size (of a barrier it is not looked at); where it is cut into n parts, part p has
- * count / n elements and one more if p < count mod n. 0 bytes: a schedule that moves nothing. The order of a
+ * scratch, of the algorithm's own. Ranks may share a device: devices[r] may repeat. `vector_bytes` is what
+ * HOP_COLLECTIVE_LIST says, a multiple of the element's size (of a barrier it is not looked at); where it is cut into n
+ * parts, part p has count / n elements and one more if p < count mod n. 0 bytes: a schedule that moves nothing. The order of a
  * reduction's inputs depends on the algorithm and the number of ranks alone (of a hierarchy also on who sits together),
  * so results repeat bit by bit, and all ranks of an allreduce get the same ones. */
 enum { HOP_COLLECTIVE_GRID = 3 };
@@ -64,7 +64,7 @@ struct hop_collective_options {
     enum hop_collective_kind kind;
     const char *algorithm; /* a name, or a hierarchy's from inside to outside, "gsb-btb" (device, node) or
                                  * "gsb-btb-ring" (and across nodes); NULL, "default": what suits the devices */
-    uint64_t bytes;
+    uint64_t vector_bytes;
     enum hop_reduce reduce;
     enum hop_type type;
     uint32_t root;
@@ -82,6 +82,11 @@ struct hop_collective_options {
      * be. */
     uint32_t grid[HOP_COLLECTIVE_GRID];
 };
+/* Whether each rank has a part of the vector that is its own: of an allgather, reduce-scatter, alltoall, gather and scatter. */
+HOP_API bool hop_collective_has_parts(enum hop_collective_kind kind);
+/* The size that nccl-tests runs when it is asked for `bytes`: whole elements, and, where ranks have parts, as many of them in each
+ * part; what is beyond that is left out. */
+HOP_API uint64_t hop_collective_round(enum hop_collective_kind kind, enum hop_type type, uint32_t ranks, uint64_t bytes);
 /* The grid of ranks that are on the positions of a torus in order, as its links tell (hop_link.dimension); {0}: they are not. */
 HOP_API void hop_collective_grid(const struct hop_topology *topology, const struct hop_ranks *ranks,
                                  uint32_t grid[HOP_COLLECTIVE_GRID]);

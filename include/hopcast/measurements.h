@@ -57,8 +57,8 @@ struct hop_measurement {
     const char *file;
     uint32_t line, from_column, to_column; /* in the file, 1-based; of a prediction the transfer's number */
     /* NULL: a transfer. Else the time is that of a whole collective, such as "allreduce", of which nobody says what it
-     * copied: among these devices, by rank, with so many `bytes` as hop_collective_kind has them; from and to are the first
-     * and the last of them. */
+     * copied: among these devices, by rank, of a vector of so many `bytes` (HOP_COLLECTIVE_LIST); from and to are the first and the
+     * last of them. */
     const char *collective;
     const char *const *devices;
     uint32_t ranks, root;

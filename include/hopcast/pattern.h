@@ -29,6 +29,9 @@ HOP_API bool hop_pattern_at(size_t index, const char **spelling, const char **su
 HOP_API bool hop_pattern_is(const char *text);
 /* How many ranks take part, of `devices` (0: not known) where the words leave it open. */
 HOP_API enum hop_status hop_pattern_ranks(const char *text, uint32_t devices, uint32_t *ranks, struct hop_diag *diag);
+/* Into how many messages, a rank's own part among them, a size is cut that is given as a collective's, the whole vector as
+ * nccl-tests prints it: as many as alltoall, scatter, gather, or a group of coll, has ranks; of all other patterns 1. */
+HOP_API enum hop_status hop_pattern_parts(const char *text, uint32_t devices, uint32_t *parts, struct hop_diag *diag);
 struct hop_ranks;
 /* Between ranks, as many as hop_pattern_ranks says; `bytes` are those of a message where the words do not say. */
 HOP_API enum hop_status hop_pattern_schedule(const char *text, const struct hop_ranks *ranks, uint64_t bytes,

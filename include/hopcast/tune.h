@@ -139,7 +139,8 @@ struct hop_tune_time {
 };
 
 struct hop_tune_size {
-    uint64_t bytes;
+    uint64_t vector_bytes;             /* see HOP_COLLECTIVE_LIST */
+    uint64_t asked_bytes;              /* that it was rounded down from (hop_collective_round) */
     const struct hop_tune_time *times; /* one a candidate */
     uint32_t winner;                   /* a candidate; of equals the first */
     uint32_t second;                   /* the fastest that has another algorithm; HOP_NONE: none */
@@ -151,9 +152,9 @@ struct hop_tune_size {
         gain; /* over the second, by all models that apply; models 0: measured, or there is no second */
 };
 
-/* From so many bytes on, up to the next one's, that candidate wins. */
+/* From a vector of so many bytes on, up to the next one's, that candidate wins. */
 struct hop_tune_span {
-    uint64_t from_bytes; /* 0 in the first */
+    uint64_t from_vector_bytes; /* 0 in the first */
     uint32_t candidate;
     uint32_t size; /* the first size in it */
 };
@@ -179,7 +180,8 @@ struct hop_tune_collective_options {
     const char *const *algorithms; /* NULL: every one, and hierarchies where ranks share devices or there are several
                                     * nodes. One that cannot be made is no error as long as another can */
     uint32_t algorithm_count;
-    const uint64_t *sizes;    /* bytes, ascending, rounded up to elements; NULL: 4 B to 256 MiB, times 4 each */
+    const uint64_t *sizes;    /* bytes, ascending; each is rounded by hop_collective_round, and passed over where that leaves
+                               * nothing, or the size before it; NULL: 4 B to 256 MiB, times 4 each */
     uint32_t size_count;
     const uint64_t *segments; /* bytes, ascending, of what goes segment by segment; NULL: 64 KiB, 256 KiB, 1 MiB, 4 MiB.
                                * Not cut is always tried; those that cut a size into more than
@@ -195,7 +197,7 @@ struct hop_tune_collective_options {
 #define HOP_TUNE_RANKS 16384
 #define HOP_TUNE_CANDIDATES 512 /* algorithms times sizes of segments */
 
-/* collective: algorithm, bytes and segment_bytes are not looked at. The network may be NULL if `measure` is said.
+/* collective: algorithm, vector_bytes and segment_bytes are not looked at. The network may be NULL if `measure` is said.
  * options may be NULL. Predicted spans begin where the later winner overtakes the earlier one, found to 2 % between
  * two sizes; measured ones at the size where they first won. The caller frees the result with
  * hop_tuned_collective_destroy; tuned NULL: only checks what is asked for. */
@@ -209,6 +211,7 @@ HOP_API void hop_tuned_collective_destroy(struct hop_tuned_collective *tuned); /
 
 /*
  *     # t2, 8 GPUs, pcie: model pcie; predicted
+ *     # sizes: whole vectors, as nccl-tests prints them
  *     # collective     ranks       from  algorithm         segment
  *     allreduce            8         0B  doubling                -   # 4.2 us at 4B; one-shot 1.31 times that
  *     allreduce            8   115.2KiB  ring                    -
@@ -223,7 +226,7 @@ HOP_API void hop_tuned_collective_destroy(struct hop_tuned_collective *tuned); /
 struct hop_algorithm_row {
     enum hop_collective_kind collective;
     uint32_t ranks;         /* 1 to HOP_ALGORITHM_RANKS */
-    uint64_t from_bytes;    /* up to the next row's of the same collective and ranks */
+    uint64_t from_vector_bytes; /* up to the next row's of the same collective and ranks */
     const char *remark;     /* NULL: none */
     uint32_t line;          /* where it was read, 0: added */
     const char *algorithm;  /* as hop_collective_options takes it, not "default" */
@@ -258,7 +261,8 @@ HOP_API char *hop_algorithm_table_to_text(const struct hop_algorithm_table *tabl
  * one with the largest from_bytes that is not above, or the smallest there is. HOP_ERR_NOT_FOUND: no row for that
  * collective. The row is the table's. */
 HOP_API enum hop_status hop_algorithm_table_find(const struct hop_algorithm_table *table, enum hop_collective_kind kind,
-                                                 uint32_t ranks, uint64_t bytes, const struct hop_algorithm_row **row,
+                                                 uint32_t ranks, uint64_t vector_bytes,
+                                                 const struct hop_algorithm_row **row,
                                                  struct hop_diag *diag);
 
 /* ---- staged transfers ---- */

@@ -113,7 +113,7 @@ static enum hop_status same_options(const struct hop_amb *amb, const struct hop_
     uint64_t hash = hash_words(HOP_HASH_BEGIN, o->hosts, o->host_count);
     hash = hash_words(hash, o->devices, o->device_count);
     hash = hash_words(hop_hash(hash, numbers, sizeof numbers), &device, 1);
-    hash = hop_hash(hash, o->bytes, o->size_count * sizeof *o->bytes);
+    hash = hop_hash(hash, o->sizes, o->size_count * sizeof *o->sizes);
     double ends[] = {(double)(hash >> 32), -(double)(hash >> 32), (double)(uint32_t)hash, -(double)(uint32_t)hash};
     amb->mpi->largest(ends, HOP_COUNT(ends));
     if (ends[0] + ends[1] != 0 || ends[2] + ends[3] != 0)
@@ -248,7 +248,11 @@ static enum hop_status make_pair(struct run *run, struct pair *pair, const struc
     for (unsigned i = 0; i < HOP_COUNT(order); i++) {
         struct half *half = &pair->half[order[i]];
         bool device = order[i] == HOP_MEMORY_DEVICE && run->device;
-        HOP_CHECK(hop_amb_side_make(i ? row->device : row->host, row->bytes, order[i], run->amb->job.rank, &pair->arena,
+        const char *words = i ? row->device : row->host;
+        uint32_t parts = 1;
+        if (has_any(&words, 1))
+            HOP_CHECK(hop_pattern_parts(words, run->amb->job.ranks, &parts, diag));
+        HOP_CHECK(hop_amb_side_make(words, row->size_bytes / parts, order[i], run->amb->job.rank, &pair->arena,
                                     &half->side, diag));
         half->buffers.device = device ? run->device : NULL;
         half->buffers.staged = device && run->result->staged;
@@ -377,7 +381,7 @@ static enum hop_status run_all(struct run *run, struct hop_diag *diag)
         struct hop_amb_row *row = &result->rows[result->row_count];
         row->host = run->hosts[i / o->size_count / o->device_count];
         row->device = run->devices[i / o->size_count % o->device_count];
-        row->bytes = o->bytes[i % o->size_count];
+        row->size_bytes = o->sizes[i % o->size_count];
         if (!has_any(&row->host, 1) && !has_any(&row->device, 1))
             continue;
         status = run_row(run, row, diag);

@@ -32,7 +32,9 @@ static enum hop_status add_note(struct hop_table *table, const char *text, size_
                         "more than %u lines of %s at the head\nremarks behind the rows, or a shorter head",
                         table->note_count, table->kind->notes);
     char *note = hop_text_clean(&table->arena, text, length);
-    if (note && strcmp(note, table->kind->title) == 0)
+    bool says_sizes = note && table->kind->of_vectors && strcmp(note, HOP_TABLE_SIZES) == 0;
+    table->says_sizes = table->says_sizes || says_sizes;
+    if (says_sizes || (note && strcmp(note, table->kind->title) == 0))
         return HOP_OK;
     if (!note || !HOP_GROW(&table->arena, table->notes, table->note_count + 1))
         return hop_fail_memory(diag);
@@ -179,6 +181,13 @@ static enum hop_status read_source(struct hop_table *table, struct hop_source *s
     }
     if (table->count == 0)
         hop_failure_set(&failure, HOP_ERR_INVALID, "no rows\nrows such as '%s'", table->kind->example);
+    if (failure.status == HOP_OK && table->kind->of_vectors && !table->says_sizes) {
+        hop_failure_set(&failure, HOP_ERR_INVALID,
+                        "the table does not say what its sizes are: before hopcast wrote that, those of an allgather and "
+                        "a gather were of a rank's part\n'# " HOP_TABLE_SIZES
+                        "' at its head, with these sizes times the ranks, or a table tuned anew");
+        hop_failure_place(&failure, "%.180s:1:1", source->name);
+    }
     hop_failure_place(&failure, "%.180s:%u:1", source->name, fields.number ? fields.number : 1);
     hop_source_finish(source);
     if (failure.status != HOP_OK)
@@ -208,6 +217,8 @@ char *hop_table_to_text(const struct hop_table *table)
     struct hop_buffer text = {0};
     for (uint32_t i = 0; i < table->note_count; i++)
         hop_buffer_printf(&text, "#%s%s\n", *table->notes[i] ? " " : "", table->notes[i]);
+    if (table->kind->of_vectors)
+        hop_buffer_printf(&text, "# " HOP_TABLE_SIZES "\n");
     hop_buffer_printf(&text, "# %s\n", table->kind->title);
     for (uint32_t i = 0; i < table->count; i++) {
         const char *remark = head_of(row_at(table, i)).remark;

@@ -19,13 +19,16 @@ struct hop_table_row {
     const char *remark; /* NULL: none */
     uint32_t line;      /* where it was read, 0: added */
 };
-/* Whether a struct begins as struct hop_table_row does. */
-#define HOP_IS_TABLE_ROW(type)                                                                                         \
+/* Whether a struct begins as struct hop_table_row does, its member `from` in the place of from_bytes. */
+#define HOP_IS_TABLE_ROW(type, from)                                                                                       \
     (offsetof(struct type, collective) == offsetof(struct hop_table_row, collective) &&                                \
      offsetof(struct type, ranks) == offsetof(struct hop_table_row, ranks) &&                                          \
-     offsetof(struct type, from_bytes) == offsetof(struct hop_table_row, from_bytes) &&                                \
+     offsetof(struct type, from) == offsetof(struct hop_table_row, from_bytes) &&                                \
      offsetof(struct type, remark) == offsetof(struct hop_table_row, remark) &&                                        \
      offsetof(struct type, line) == offsetof(struct hop_table_row, line))
+
+/* In the head of a table of vectors. Tables from before had the sizes of a rank's part where ranks put parts together. */
+#define HOP_TABLE_SIZES "sizes: whole vectors, as nccl-tests prints them"
 
 struct hop_table_kind {
     const char *title;   /* written above the rows; read, it is no note */
@@ -35,6 +38,7 @@ struct hop_table_kind {
     const char *(*name)(unsigned collective);
     unsigned collectives, broadcast; /* how many names; the one that may be written "bcast" */
     bool any;                        /* the last one is "any" */
+    bool of_vectors; /* sizes are those of HOP_COLLECTIVE_LIST: the head says so, and one that does not is refused */
     uint32_t ranks_most, rows_most, notes_most;
     size_t size; /* of a row */
     /* What stands behind the size; its texts go into the arena. */
@@ -49,6 +53,7 @@ struct hop_table {
     const char *name; /* what it was read from; NULL: put together */
     char *rows;       /* by collective, ranks and size */
     uint32_t count, capacity;
+    bool says_sizes; /* HOP_TABLE_SIZES was read */
     const char **notes;
     uint32_t note_count;
 };

@@ -16,7 +16,7 @@ enum hop_status hop_collective_expand(const struct hop_collective *collective, s
     struct hop_steps made = {0};
     struct hop_moves moves;
     struct hop_job job;
-    uint64_t bytes = collective->kind == HOP_COLLECTIVE_BARRIER ? 0 : collective->bytes;
+    uint64_t bytes = collective->kind == HOP_COLLECTIVE_BARRIER ? 0 : collective->vector_bytes;
     hop_moves_begin_steps(&moves, &made, collective->members, diag);
     uint64_t pairs = hop_collective_pairs(collective->kind, collective->algorithm, collective->members);
     hop_moves_look(&moves, pairs);

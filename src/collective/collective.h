@@ -40,7 +40,7 @@ struct hop_collective {
     enum hop_algorithm algorithm;
     uint32_t members; /* at least 1 */
     uint32_t root;    /* broadcast, reduce, gather, scatter */
-    uint64_t bytes;   /* see HOP_COLLECTIVE_LIST */
+    uint64_t vector_bytes; /* see HOP_COLLECTIVE_LIST */
 };
 
 /* A message of no bytes is left out, but for a barrier's, which have one byte. Refused: an algorithm that does not fit
@@ -62,6 +62,11 @@ static inline bool hop_collective_is_rooted(enum hop_collective_kind kind)
 {
     return kind == HOP_COLLECTIVE_BROADCAST || kind == HOP_COLLECTIVE_REDUCE || kind == HOP_COLLECTIVE_GATHER ||
            kind == HOP_COLLECTIVE_SCATTER;
+}
+/* Whether ranks put in parts of the vector, one each. */
+static inline bool hop_collective_gathers(enum hop_collective_kind kind)
+{
+    return kind == HOP_COLLECTIVE_ALLGATHER || kind == HOP_COLLECTIVE_GATHER;
 }
 /* The names of all, commas between; returns text. */
 const char *hop_collective_list(enum hop_collective_kind kind, char *text, size_t size);

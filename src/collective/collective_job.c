@@ -177,18 +177,18 @@ static struct hop_spot shifted(uint32_t buffer, bool holds_part_only, uint64_t s
 bool hop_job_begin(struct hop_job *job, struct hop_moves *m, enum hop_collective_kind kind, uint64_t bytes,
                    uint32_t root, bool in_place)
 {
-    bool parts_in = kind == HOP_COLLECTIVE_ALLGATHER || kind == HOP_COLLECTIVE_GATHER;
+    bool parts_in = hop_collective_gathers(kind);
     bool parts_out = kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
     uint32_t n = m->ranks, out_buffer = in_place ? HOP_MOVE_IN : HOP_MOVE_OUT;
     uint64_t most = ((uint64_t)1 << 60) / (n < 64 ? 64 : n);
     if (bytes > most)
-        hop_failure_set(&m->failure, HOP_ERR_LIMIT, "%s of %llu bytes a rank among %u ranks\nat most %llu bytes",
+        hop_failure_set(&m->failure, HOP_ERR_LIMIT, "%s of %llu bytes among %u ranks\nat most %llu bytes",
                         hop_collective_name(kind), (unsigned long long)bytes, n, (unsigned long long)most);
     uint32_t *ranks = hop_moves_room(m, n, sizeof *ranks);
     struct hop_spot *in = hop_moves_room(m, n, sizeof *in), *out = hop_moves_room(m, n, sizeof *out);
     if (!hop_moves_ok(m))
         return false;
-    uint64_t total = bytes / m->width * (parts_in ? n : 1);
+    uint64_t total = bytes / m->width;
     for (uint32_t r = 0; r < n; r++) {
         uint64_t start = hop_part_start(total, n, r);
         bool whole = in_place && (kind == HOP_COLLECTIVE_ALLGATHER || r == root); /* its part lies at its place */

@@ -3,6 +3,9 @@
  * What a schedule says that it is: the sentence at the head of a collective's schedule, written and read.
  *
  *     reduce by binomial: 3 ranks, 1MiB, max of i32, root 2, in place
+ *     allgather by ring: 4 ranks, 4MiB gathered of f32
+ *
+ * An allgather or gather without the word "gathered" is from a time when that was the size of a rank's part.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +13,8 @@
 
 #include "collective/collective.h"
 #include "schedule/schedule.h"
+
+static const char gathered[] = " gathered";
 
 void hop_collective_say(struct hop_schedule *schedule, uint32_t ranks, const struct hop_collective_options *options,
                         const char *name)
@@ -34,8 +39,9 @@ void hop_collective_say(struct hop_schedule *schedule, uint32_t ranks, const str
     if (options->segment_bytes)
         (void)snprintf(extra + used, sizeof extra - used, ", segments of %s",
                        hop_format_bytes(options->segment_bytes, segment, sizeof segment));
-    hop_schedule_add_comment(schedule, "%s by %s: %u rank%s, %s%s", hop_collective_name(kind), name, ranks, plural,
-                             hop_format_bytes(options->bytes, bytes, sizeof bytes), extra);
+    hop_schedule_add_comment(schedule, "%s by %s: %u rank%s, %s%s%s", hop_collective_name(kind), name, ranks, plural,
+                             hop_format_bytes(options->vector_bytes, bytes, sizeof bytes),
+                             hop_collective_gathers(kind) ? gathered : "", extra);
 }
 
 /* The index of a name in a list, `count`: it is not there. */
@@ -66,7 +72,7 @@ static bool read_rest(const char *rest, struct hop_collective_options *what)
     what->root = root ? (uint32_t)strtoul(root + 7, NULL, 10) : 0;
     what->in_place = strstr(rest, ", in place") != NULL;
     return what->type < HOP_TYPE_COUNT && hop_reduce_suits(what->reduce, what->type) &&
-           what->bytes % hop_type_bytes(what->type) == 0;
+           what->vector_bytes % hop_type_bytes(what->type) == 0;
 }
 
 static bool read(const char *text, struct hop_collective_options *what, uint32_t *ranks)
@@ -80,9 +86,14 @@ static bool read(const char *text, struct hop_collective_options *what, uint32_t
     if (what->kind == HOP_COLLECTIVE_BARRIER)
         return text[at] == '\0';
     if (what->kind == HOP_COLLECTIVE_COUNT || sscanf(text + at, ", %31[0-9A-Za-z]%n", size, &end) != 1 ||
-        hop_parse_bytes(size, strlen(size), &what->bytes, NULL) != HOP_OK)
+        hop_parse_bytes(size, strlen(size), &what->vector_bytes, NULL) != HOP_OK)
         return false;
-    return read_rest(text + at + end, what);
+    const char *rest = text + at + end;
+    if (strncmp(rest, gathered, strlen(gathered)) == 0)
+        rest += strlen(gathered);
+    else if (hop_collective_gathers(what->kind))
+        what->vector_bytes *= *ranks;
+    return read_rest(rest, what);
 }
 
 bool hop_schedule_collective(const struct hop_schedule *schedule, struct hop_collective_options *what, uint32_t *ranks)

@@ -12,7 +12,7 @@
 #include "pattern/make.h"
 #include "topology/servers.h"
 
-enum { SMALL_BYTES = 64 << 10 }; /* below it rounds count more than bytes: doubling and bruck, else ring */
+enum { SMALL_BYTES = 64 << 10 }; /* of what a rank puts in: below it rounds count more than bytes: doubling and bruck, else ring */
 
 /* ---- devices and nodes ---- */
 
@@ -63,13 +63,13 @@ static enum hop_algorithm across_of_barrier(enum hop_algorithm algorithm)
 }
 
 /* Among ranks that share nothing. */
-static enum hop_algorithm default_across(enum hop_collective_kind kind, uint64_t bytes)
+static enum hop_algorithm default_across(const struct hop_collective_options *options, uint32_t ranks)
 {
-    if (kind == HOP_COLLECTIVE_ALLREDUCE && bytes < SMALL_BYTES)
+    if (options->kind == HOP_COLLECTIVE_ALLREDUCE && options->vector_bytes < SMALL_BYTES)
         return HOP_ALGORITHM_DOUBLING;
-    if (kind == HOP_COLLECTIVE_ALLGATHER && bytes < SMALL_BYTES)
+    if (options->kind == HOP_COLLECTIVE_ALLGATHER && options->vector_bytes / ranks < SMALL_BYTES)
         return HOP_ALGORITHM_BRUCK;
-    return hop_collective_default(kind);
+    return hop_collective_default(options->kind);
 }
 
 /* In the callers' memory of one host what lies with another rank is read by the kernel, at a third of the speed of memory
@@ -79,15 +79,15 @@ static enum hop_algorithm default_of_callers(const struct hop_collective_options
     enum { BRIEF = 8 << 10, ALONE = 96 << 10, LONG = 2 << 20 };
     switch (options->kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
-        return options->bytes <= BRIEF ? HOP_ALGORITHM_DOUBLING
+        return options->vector_bytes <= BRIEF ? HOP_ALGORITHM_DOUBLING
                : ranks <= 2            ? HOP_ALGORITHM_TWO_SHOT
                                        : HOP_ALGORITHM_DIRECT;
     case HOP_COLLECTIVE_REDUCE:
-        return ranks <= 2 && options->bytes <= ALONE ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_BINOMIAL;
+        return ranks <= 2 && options->vector_bytes <= ALONE ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_BINOMIAL;
     case HOP_COLLECTIVE_REDUCE_SCATTER:
         return ranks <= 2 ? HOP_ALGORITHM_ONE_SHOT : HOP_ALGORITHM_DIRECT;
     case HOP_COLLECTIVE_BROADCAST:
-        return options->bytes < LONG ? HOP_ALGORITHM_BINOMIAL : HOP_ALGORITHM_BTB;
+        return options->vector_bytes < LONG ? HOP_ALGORITHM_BINOMIAL : HOP_ALGORITHM_BTB;
     case HOP_COLLECTIVE_ALLGATHER:
     case HOP_COLLECTIVE_ALLTOALL:
     case HOP_COLLECTIVE_GATHER:
@@ -103,7 +103,7 @@ static void choose(const struct hop_collective_options *options, const struct ho
     enum hop_collective_kind kind = options->kind;
     bool apart = all_apart(moves->device, moves->ranks), together = all_together(moves->device, moves->ranks);
     levels->count = 1;
-    levels->algorithm[0] = default_across(kind, options->bytes);
+    levels->algorithm[0] = default_across(options, moves->ranks);
     if (!apart && together && options->callers && options->kind != HOP_COLLECTIVE_BARRIER) {
         levels->algorithm[0] = default_of_callers(options, moves->ranks);
     } else if (!apart && together) {
@@ -278,9 +278,9 @@ enum hop_status hop_collective_check_options(const struct hop_ranks *ranks,
     if (hop_collective_is_rooted(options->kind) && options->root >= ranks->count)
         return hop_fail(diag, HOP_ERR_INVALID, "the root %u is no rank\na rank from 0 to %u", options->root,
                         ranks->count - 1);
-    if (options->kind != HOP_COLLECTIVE_BARRIER && options->bytes % hop_type_bytes(options->type) != 0)
+    if (options->kind != HOP_COLLECTIVE_BARRIER && options->vector_bytes % hop_type_bytes(options->type) != 0)
         return hop_fail(diag, HOP_ERR_INVALID, "%" PRIu64 " bytes are no whole number of %s\na multiple of %" PRIu64,
-                        options->bytes, hop_type_name(options->type), hop_type_bytes(options->type));
+                        options->vector_bytes, hop_type_name(options->type), hop_type_bytes(options->type));
     return HOP_OK;
 }
 
@@ -297,7 +297,7 @@ static void make(struct hop_moves *moves, const struct hop_collective_options *o
 {
     struct hop_job job, flags;
     enum hop_collective_kind kind = options->kind;
-    uint64_t width = moves->width, bytes = options->bytes;
+    uint64_t width = moves->width, bytes = options->vector_bytes;
     bool barrier = kind == HOP_COLLECTIVE_BARRIER;
     if (barrier)
         moves->width = 1, bytes = 0;
@@ -350,7 +350,7 @@ static enum hop_status find_levels(const struct hop_ranks *ranks, const struct h
     /* across nodes as across the devices of one, where that algorithm cannot be inside */
     if (levels->count == 2 && !all_together(nodes, ranks->count) &&
         hop_levels_inside(options->kind, levels->algorithm[1]))
-        levels->algorithm[levels->count++] = default_across(options->kind, options->bytes);
+        levels->algorithm[levels->count++] = default_across(options, ranks->count);
     levels->group[0] = moves->device;
     levels->group[1] = nodes;
     HOP_CHECK(check_rings(ranks, options, levels, moves, diag));
@@ -376,7 +376,7 @@ enum hop_status hop_collective_count(const struct hop_ranks *ranks, const struct
     enum hop_status status = find_levels(ranks, options, &moves, &levels, diag);
     name_levels(&levels, size->by, sizeof size->by);
     size->count = levels.count == 1 ? hop_collective_pairs(options->kind, levels.algorithm[0], ranks->count) : 0;
-    size->at_least = size->count > most_of(options) && options->bytes / moves.width >= ranks->count;
+    size->at_least = size->count > most_of(options) && options->vector_bytes / moves.width >= ranks->count;
     if (status == HOP_OK && !size->at_least) {
         hop_moves_look(&moves, size->count);
         status = moves.failure.status;

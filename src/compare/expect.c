@@ -244,8 +244,7 @@ static void make_collective(struct hop_expect *e, struct hop_expect_group *group
         options.kind++;
     for (uint32_t i = 0; devices && i < m->ranks; i++)
         devices[i] = find_device(e, m, m->devices[i], m->devices[i], m->from_column);
-    uint64_t element = hop_type_bytes(options.type), whole = m->bytes - m->bytes % element;
-    options.bytes = whole ? whole : element;
+    options.vector_bytes = hop_collective_round(options.kind, options.type, m->ranks, m->bytes);
     if (e->failure->status == HOP_OK && devices) {
         const struct hop_ranks ranks = {devices, m->ranks};
         e->failure->status = hop_make_collective_by(&ranks, &options, by, &group->schedule, e->failure->diag);

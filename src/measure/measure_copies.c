@@ -139,17 +139,11 @@ static void find_copy_bytes(struct tuning *t)
     }
 }
 
-static uint64_t whole_elements(uint64_t bytes)
-{
-    uint64_t element = hop_type_bytes(HOP_TYPE_F32);
-    return (bytes + element - 1) / element * element;
-}
-
 static void tune_size(struct tuning *t, enum hop_collective_kind kind, uint64_t bytes)
 {
     const struct hop_ranks ranks = {t->options->devices, t->options->ways.launch.ranks};
     const struct hop_collective_options collective = {
-        .kind = kind, .algorithm = "gsb", .bytes = bytes, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
+        .kind = kind, .algorithm = "gsb", .vector_bytes = bytes, .reduce = HOP_REDUCE_SUM, .type = HOP_TYPE_F32};
     t->failure.status = hop_make_collective(&ranks, &collective, &t->schedule, t->failure.diag);
     if (!is_fine(t))
         return;
@@ -163,12 +157,14 @@ static void tune_size(struct tuning *t, enum hop_collective_kind kind, uint64_t 
 static void tune(struct tuning *t, const enum hop_collective_kind *collectives, uint32_t collective_count,
                  const uint64_t *sizes, uint32_t size_count)
 {
-    uint32_t total = collective_count * size_count;
+    uint32_t total = collective_count * size_count, ranks = t->options->ways.launch.ranks;
     for (uint32_t i = 0; i < total && is_fine(t); i++) {
         uint32_t at = size_count - 1 - i % size_count; /* what has no room is refused first */
-        uint64_t bytes = whole_elements(sizes[at]);
-        if (at == 0 || bytes > whole_elements(sizes[at - 1]))
-            tune_size(t, collectives[i / size_count], bytes);
+        enum hop_collective_kind kind = collectives[i / size_count];
+        uint64_t bytes = hop_collective_round(kind, HOP_TYPE_F32, ranks, sizes[at]);
+        uint64_t before = at ? hop_collective_round(kind, HOP_TYPE_F32, ranks, sizes[at - 1]) : 0;
+        if (bytes > before)
+            tune_size(t, kind, bytes);
         if (t->options->progress)
             t->options->progress((i + 1.0) / total, t->options->context);
     }

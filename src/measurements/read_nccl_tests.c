@@ -38,12 +38,11 @@ static const char *const collectives[] = {"sendrecv_perf", "alltoall_perf", "gat
 static const struct {
     const char *name;
     enum hop_collective_kind kind;
-    bool parts; /* the printed size is that of all ranks' parts */
-} others[] = {{"all_reduce_perf", HOP_COLLECTIVE_ALLREDUCE, false},
-              {"all_gather_perf", HOP_COLLECTIVE_ALLGATHER, true},
-              {"reduce_scatter_perf", HOP_COLLECTIVE_REDUCE_SCATTER, false},
-              {"broadcast_perf", HOP_COLLECTIVE_BROADCAST, false},
-              {"reduce_perf", HOP_COLLECTIVE_REDUCE, false}};
+} others[] = {{"all_reduce_perf", HOP_COLLECTIVE_ALLREDUCE},
+              {"all_gather_perf", HOP_COLLECTIVE_ALLGATHER},
+              {"reduce_scatter_perf", HOP_COLLECTIVE_REDUCE_SCATTER},
+              {"broadcast_perf", HOP_COLLECTIVE_BROADCAST},
+              {"reduce_perf", HOP_COLLECTIVE_REDUCE}};
 enum { OTHERS = HOP_COUNT(others) };
 
 struct rank {
@@ -345,7 +344,6 @@ static void add_collective(struct reading *r, uint64_t size, uint32_t root, doub
 {
     static const char *const ends[] = {"", ""};
     bool rooted = others[r->other].kind == HOP_COLLECTIVE_BROADCAST || others[r->other].kind == HOP_COLLECTIVE_REDUCE;
-    uint64_t bytes = others[r->other].parts ? size / r->count : size;
     struct hop_row_builder b = r->b;
     hop_rows_group(&b, rooted ? "%s:%llu B:root %u" : "%s:%llu B", r->collective, (unsigned long long)size, root);
     b.collective = hop_collective_name(others[r->other].kind);
@@ -354,8 +352,8 @@ static void add_collective(struct reading *r, uint64_t size, uint32_t root, doub
     b.root = root;
     b.timed = true;
     if (hop_measurements_good(b.made))
-        hop_rows_add(&b, r->count ? (const char *[]){r->names[0], r->names[r->count - 1]} : ends, bytes,
-                     (double)bytes / time_s, "out of place, %u ranks", r->count);
+        hop_rows_add(&b, r->count ? (const char *[]){r->names[0], r->names[r->count - 1]} : ends, size,
+                     (double)size / time_s, "out of place, %u ranks", r->count);
 }
 
 /* By the factor between the two bandwidths, which is 2 (n - 1) / n for an all_reduce, and for no other above 1. */

@@ -361,11 +361,11 @@ static int perform(enum hop_collective_kind kind, const void *in, void *out, uin
     case HOP_COLLECTIVE_BROADCAST:
         return PMPI_Bcast(out, all, MPI_BYTE, root, comm);
     case HOP_COLLECTIVE_ALLGATHER:
-        return PMPI_Allgather(in, all, MPI_BYTE, out, all, MPI_BYTE, comm);
+        return PMPI_Allgather(in, part, MPI_BYTE, out, part, MPI_BYTE, comm);
     case HOP_COLLECTIVE_ALLTOALL:
         return PMPI_Alltoall(in, part, MPI_BYTE, out, part, MPI_BYTE, comm);
     case HOP_COLLECTIVE_GATHER:
-        return PMPI_Gather(in, all, MPI_BYTE, out, all, MPI_BYTE, root, comm);
+        return PMPI_Gather(in, part, MPI_BYTE, out, part, MPI_BYTE, root, comm);
     case HOP_COLLECTIVE_SCATTER:
         return PMPI_Scatter(in, part, MPI_BYTE, out, part, MPI_BYTE, root, comm);
     default:

@@ -50,8 +50,8 @@ struct hop_mpi_shim_collectives {
     /* Communicators of the ranks that say the same part, in that order; comm_null to those that say -1. */
     uintptr_t (*split)(uintptr_t comm, int part, int order);
     void (*free)(uintptr_t comm);
-    /* The MPI's own, of bytes, in a reduction of items of a predefined type; `bytes` as in struct
-     * hop_collective_options, and `in` the same as `out` where it is in place. */
+    /* The MPI's own, of bytes, in a reduction of items of a predefined type; `bytes` are the vector's of struct
+     * hop_collective_options, and `in` is the same as `out` where it is in place. */
     int (*perform)(enum hop_collective_kind kind, const void *in, void *out, uint64_t bytes, int root, uintptr_t comm,
                    uintptr_t type, uintptr_t op);
     double (*mean)(double own, uintptr_t comm); /* of all its ranks, on each */

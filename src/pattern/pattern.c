@@ -443,6 +443,21 @@ enum hop_status hop_pattern_ranks(const char *text, uint32_t devices, uint32_t *
     return status;
 }
 
+/* Whether it is a collective, whose vector is cut into a message for each rank along the first dimension. */
+static bool cuts(const struct hop_pattern_kind *kind)
+{
+    return kind == &hop_pattern_alltoall || kind == &hop_pattern_scatter || kind == &hop_pattern_gather ||
+           kind == &hop_pattern_coll;
+}
+
+enum hop_status hop_pattern_parts(const char *text, uint32_t devices, uint32_t *parts, struct hop_diag *diag)
+{
+    struct hop_pattern p;
+    HOP_CHECK(read_words(text, devices, &p, diag));
+    *parts = cuts(p.kind) ? p.grid.extent[0] : 1;
+    return HOP_OK;
+}
+
 enum hop_status hop_pattern_schedule(const char *text, const struct hop_ranks *ranks, uint64_t bytes,
                                      struct hop_schedule **schedule, struct hop_diag *diag)
 {

@@ -111,17 +111,17 @@ enum { ELEMENT_MOST = 16 }; /* bytes; parts differ by one element */
  * sent an element once, and each other one is still to be sent it: 2 (p - 1) times in all. */
 static double least_bytes(const struct hop_collective_options *c, uint32_t ranks, bool sends, double *bytes)
 {
-    double n = (double)c->bytes, others = ranks - 1.0, low = hop_max(0, n / ranks - ELEMENT_MOST),
+    double n = (double)c->vector_bytes, others = ranks - 1.0, low = hop_max(0, n / ranks - ELEMENT_MOST),
            rest = hop_max(0, n - n / ranks - ELEMENT_MOST);
     const struct {
         double send, root_sends, receive, root_receives, total;
     } least[HOP_COLLECTIVE_COUNT] = {[HOP_COLLECTIVE_ALLREDUCE] = {n, n, n, n, 2 * others * n},
-                                     [HOP_COLLECTIVE_ALLGATHER] = {n, n, others * n, others * n, others * ranks * n},
+                                     [HOP_COLLECTIVE_ALLGATHER] = {low, low, rest, rest, others * n},
                                      [HOP_COLLECTIVE_REDUCE_SCATTER] = {rest, rest, low, low, others * n},
                                      [HOP_COLLECTIVE_ALLTOALL] = {rest, rest, others * low, others * low, ranks * rest},
                                      [HOP_COLLECTIVE_BROADCAST] = {0, n, n, 0, others * n},
                                      [HOP_COLLECTIVE_REDUCE] = {n, 0, 0, n, others * n},
-                                     [HOP_COLLECTIVE_GATHER] = {n, 0, 0, others * n, others * n},
+                                     [HOP_COLLECTIVE_GATHER] = {low, 0, 0, rest, rest},
                                      [HOP_COLLECTIVE_SCATTER] = {0, rest, low, 0, rest}},
       *of = &least[c->kind];
     for (uint32_t r = 0; r < ranks; r++)

@@ -176,7 +176,8 @@ static enum hop_status tune(struct chooser *c, struct hop_plan_algorithm *list, 
     struct hop_network *network;
     struct hop_tuned_collective *tuned = NULL;
     const struct hop_ranks ranks = {c->devices, c->ranks};
-    const uint64_t bytes = c->collective.bytes ? c->collective.bytes : 1; /* a barrier has none, whatever it is told */
+    const uint64_t least = hop_type_bytes(c->collective.type) * c->ranks;
+    const uint64_t bytes = c->collective.vector_bytes > least ? c->collective.vector_bytes : least;
     const struct hop_tune_collective_options options = {.sizes = &bytes, .size_count = 1};
     HOP_CHECK(hop_network_create(c->topology, c->options.models, &network, diag));
     enum hop_status status = hop_tune_collective(network, &ranks, &c->collective, &options, &tuned, diag);
@@ -348,7 +349,7 @@ static enum hop_status check(const struct chooser *c, struct hop_diag *diag)
 static uint64_t hash_collective(const struct chooser *c)
 {
     const struct hop_collective_options *o = &c->collective;
-    const uint64_t numbers[] = {c->ranks, o->kind, o->bytes, o->segment_bytes, o->reduce, o->type, o->root};
+    const uint64_t numbers[] = {c->ranks, o->kind, o->vector_bytes, o->segment_bytes, o->reduce, o->type, o->root};
     return hop_plan_hash_text(hop_hash(HOP_HASH_BEGIN, numbers, sizeof numbers), o->algorithm);
 }
 

@@ -109,14 +109,14 @@ static double per_byte_s(struct cuts *c, bool out)
 /* Bytes that have to go out of a side with k of the ranks. */
 static double bytes_out(const struct hop_collective_options *o, double ranks, double k, bool has_root)
 {
-    double n = (double)o->bytes, part = hop_max(0, n / ranks - ELEMENT_MOST), others = ranks - k;
+    double n = (double)o->vector_bytes, part = hop_max(0, n / ranks - ELEMENT_MOST), others = ranks - k;
     if (k == 0 || others == 0)
         return 0;
     switch (o->kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
         return n;
     case HOP_COLLECTIVE_ALLGATHER:
-        return k * n;
+        return k * part;
     case HOP_COLLECTIVE_REDUCE_SCATTER:
         return others * part;
     case HOP_COLLECTIVE_ALLTOALL:
@@ -126,7 +126,7 @@ static double bytes_out(const struct hop_collective_options *o, double ranks, do
     case HOP_COLLECTIVE_REDUCE:
         return has_root ? 0 : n;
     case HOP_COLLECTIVE_GATHER:
-        return has_root ? 0 : k * n;
+        return has_root ? 0 : k * part;
     case HOP_COLLECTIVE_SCATTER:
         return has_root ? others * part : 0;
     default:

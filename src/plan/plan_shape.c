@@ -78,7 +78,8 @@ static enum hop_status try_algorithms(struct shaper *s, uint32_t *nodes, uint32_
     static const uint64_t segments[] = {32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20};
     struct hop_collective_options shape = *s->f->collective;
     struct hop_tuned_collective *tuned;
-    const uint64_t bytes = shape.bytes ? shape.bytes : 1;
+    const uint64_t least = hop_type_bytes(shape.type) * s->ranks.count;
+    const uint64_t bytes = shape.vector_bytes > least ? shape.vector_bytes : least;
     struct hop_tune_names names = {.arena = s->arena};
     shape.nodes = nodes;
     HOP_CHECK(list_algorithms(s, &shape, &names, diag));

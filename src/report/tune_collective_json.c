@@ -23,7 +23,8 @@ static void put_link(struct hop_buffer *out, const struct hop_topology *topology
 static void put_size(struct hop_buffer *out, const struct hop_network *network,
                      const struct hop_tuned_collective *tuned, const struct hop_tune_size *size)
 {
-    hop_json_put(out, "\n  {bytes:%llu", (unsigned long long)size->bytes);
+    hop_json_put(out, "\n  {bytes:%llu,asked_bytes:%llu", (unsigned long long)size->vector_bytes,
+                 (unsigned long long)size->asked_bytes);
     put_index(out, "winner", size->winner);
     put_index(out, "second", size->second);
     if (!tuned->measured) {
@@ -56,7 +57,7 @@ static void put_collective(struct hop_buffer *out, const struct hop_network *net
     for (uint32_t s = 0; s < tuned->span_count; s++) {
         const struct hop_tune_candidate *candidate = &tuned->candidates[tuned->spans[s].candidate];
         hop_json_put(out, "\n  {from_bytes:%llu,algorithm:%s,segment_bytes:%llu}",
-                     (unsigned long long)tuned->spans[s].from_bytes, candidate->algorithm,
+                     (unsigned long long)tuned->spans[s].from_vector_bytes, candidate->algorithm,
                      (unsigned long long)candidate->segment_bytes);
     }
     hop_json_put(out, "]}");
@@ -66,7 +67,7 @@ char *hop_tuned_collectives_to_json(const struct hop_network *network, const str
                                     uint32_t count)
 {
     struct hop_buffer out = {0};
-    hop_json_put(&out, "{hopcast_tune_collective:1,\nmeasured:%hhu", !network);
+    hop_json_put(&out, "{hopcast_tune_collective:2,\nmeasured:%hhu", !network);
     if (network) {
         hop_json_put(&out, "\ntopology:%s,\nmodel:", hop_topology_name(hop_network_topology(network)));
         hop_put_models(&out, network, HOP_FIDELITY_FLUID);

@@ -147,7 +147,7 @@ static uint64_t hash_options(const struct hop_program_options *o)
     mix_real(&hash, o->emulate ? o->slower : 0);
     mix(&hash, o->chunk_bytes);
     mix(&hash, o->buffer_bytes);
-    mix(&hash, o->definition ? o->definition->bytes << 1 | 1 : 0);
+    mix(&hash, o->definition ? o->definition->vector_bytes << 1 | 1 : 0);
     mix(&hash, o->definition_ranks);
     return hash;
 }

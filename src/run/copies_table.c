@@ -2,7 +2,7 @@
 /* Copies tables: what their rows say, and which row is asked for. */
 #include "run/copies_table.h"
 
-_Static_assert(HOP_IS_TABLE_ROW(hop_copies_row), "rows of copies begin as all rows do");
+_Static_assert(HOP_IS_TABLE_ROW(hop_copies_row, from_bytes), "rows of copies begin as all rows do");
 
 static const char *name_of(unsigned collective)
 {

@@ -8,13 +8,13 @@
 
 static uint64_t part_bytes(const struct hop_collective_options *what, uint32_t ranks, uint32_t p)
 {
-    uint64_t width = hop_type_bytes(what->type), count = what->bytes / width;
+    uint64_t width = hop_type_bytes(what->type), count = what->vector_bytes / width;
     return (count / ranks + (p < count % ranks)) * width;
 }
 
 uint64_t hop_definition_part(const struct hop_collective_options *what, uint32_t ranks, uint32_t p)
 {
-    uint64_t width = hop_type_bytes(what->type), count = what->bytes / width, more = count % ranks;
+    uint64_t width = hop_type_bytes(what->type), count = what->vector_bytes / width, more = count % ranks;
     return (count / ranks * p + (p < more ? p : more)) * width;
 }
 
@@ -25,17 +25,13 @@ uint64_t hop_definition_result(const struct hop_collective_options *what, uint32
     *bytes = 0;
     switch (what->kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
+    case HOP_COLLECTIVE_ALLGATHER:
     case HOP_COLLECTIVE_BROADCAST:
-        *bytes = what->bytes;
+        *bytes = what->vector_bytes;
         break;
     case HOP_COLLECTIVE_REDUCE:
-        *bytes = root ? what->bytes : 0;
-        break;
-    case HOP_COLLECTIVE_ALLGATHER:
-        *bytes = what->bytes * ranks;
-        break;
     case HOP_COLLECTIVE_GATHER:
-        *bytes = root ? what->bytes * ranks : 0;
+        *bytes = root ? what->vector_bytes : 0;
         break;
     case HOP_COLLECTIVE_SCATTER:
         *bytes = part_bytes(what, ranks, rank);
@@ -52,20 +48,22 @@ uint64_t hop_definition_result(const struct hop_collective_options *what, uint32
     return 0;
 }
 
-uint64_t hop_definition_input(const struct hop_collective_options *what, uint32_t rank, uint64_t *bytes)
+uint64_t hop_definition_input(const struct hop_collective_options *what, uint32_t ranks, uint32_t rank, uint64_t *bytes)
 {
     bool root = rank == what->root,
          rooted = what->kind == HOP_COLLECTIVE_BROADCAST || what->kind == HOP_COLLECTIVE_SCATTER;
     bool apart = what->kind == HOP_COLLECTIVE_ALLGATHER || (what->kind == HOP_COLLECTIVE_GATHER && root);
-    *bytes = what->kind == HOP_COLLECTIVE_BARRIER || (rooted && !root) ? 0 : what->bytes;
-    return what->in_place && apart ? what->bytes * rank : 0;
+    *bytes = what->kind == HOP_COLLECTIVE_BARRIER || (rooted && !root) ? 0
+             : hop_collective_gathers(what->kind)                      ? part_bytes(what, ranks, rank)
+                                                                       : what->vector_bytes;
+    return what->in_place && apart ? hop_definition_part(what, ranks, rank) : 0;
 }
 
 void hop_definition_extend(struct hop_layout *layout, const struct hop_collective_options *what, uint32_t ranks)
 {
     for (uint32_t b = 0; b < layout->buffer_count; b++) {
         struct hop_run_buffer *buffer = &layout->buffers[b];
-        uint64_t in, out, end = hop_definition_input(what, buffer->rank, &in) + in;
+        uint64_t in, out, end = hop_definition_input(what, ranks, buffer->rank, &in) + in;
         uint64_t result = hop_definition_result(what, ranks, buffer->rank, &out) + out, least = 0;
         if (strcmp(buffer->name, "data") == 0)
             least = end > result ? end : result;

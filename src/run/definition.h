@@ -21,7 +21,8 @@ uint64_t hop_definition_result(const struct hop_collective_options *what, uint32
 /* Where part p of a vector begins, which is cut among so many ranks. */
 uint64_t hop_definition_part(const struct hop_collective_options *what, uint32_t ranks, uint32_t p);
 /* Where in its buffer what a rank puts in begins, and how long it is. */
-uint64_t hop_definition_input(const struct hop_collective_options *what, uint32_t rank, uint64_t *bytes);
+uint64_t hop_definition_input(const struct hop_collective_options *what, uint32_t ranks, uint32_t rank,
+                              uint64_t *bytes);
 /* definition_check.c: counts the bytes of all results in `memory` (buffer b at start[b]) that are not what the definition says of buffers
  * filled from the seed; the first is in diag. */
 enum hop_status hop_definition_check(struct hop_program *program, uint64_t seed, const uint64_t *start,

@@ -81,7 +81,7 @@ static void compare(struct checking *c, uint32_t rank, uint64_t at, const char *
 /* What a rank put in, from that byte on. */
 static void make_input(const struct checking *c, uint32_t rank, uint64_t at, uint64_t bytes, char *to)
 {
-    uint64_t all, first = hop_definition_input(c->what, rank, &all);
+    uint64_t all, first = hop_definition_input(c->what, hop_definition_ranks(c->program), rank, &all);
     hop_program_make_bytes(c->program, c->seed, rank, c->what->in_place ? "data" : "in", first + at, bytes, to);
 }
 
@@ -118,8 +118,8 @@ static enum hop_status combine(struct checking *c, uint64_t at, uint64_t bytes)
 static enum hop_status check_reduced(struct checking *c)
 {
     uint32_t ranks = hop_definition_ranks(c->program);
-    for (uint64_t at = 0, piece; at < c->what->bytes; at += piece) {
-        piece = c->what->bytes - at < PIECE ? c->what->bytes - at : PIECE;
+    for (uint64_t at = 0, piece; at < c->what->vector_bytes; at += piece) {
+        piece = c->what->vector_bytes - at < PIECE ? c->what->vector_bytes - at : PIECE;
         HOP_CHECK(combine(c, at, piece));
         for (uint32_t r = 0; r < ranks; r++) {
             uint64_t bytes, end, begin = hop_definition_result(c->what, ranks, r, &bytes);
@@ -137,14 +137,17 @@ static void check_all_moved(struct checking *c)
 {
     uint32_t ranks = hop_definition_ranks(c->program);
     for (uint32_t r = 0; r < ranks; r++) {
-        uint64_t bytes, at = hop_definition_result(c->what, ranks, r, &bytes), part = bytes / ranks;
+        uint64_t bytes, at = hop_definition_result(c->what, ranks, r, &bytes), part = bytes / ranks, begin, end;
         if (c->what->kind == HOP_COLLECTIVE_BROADCAST || c->what->kind == HOP_COLLECTIVE_SCATTER)
             check_moved(c, r, at, c->what->root,
                         c->what->kind == HOP_COLLECTIVE_SCATTER ? hop_definition_part(c->what, ranks, r) : 0, bytes);
         else
-            for (uint32_t q = 0; q < ranks && bytes > 0; q++)
-                check_moved(c, r, at + q * part, q,
-                            c->what->kind == HOP_COLLECTIVE_ALLTOALL ? hop_definition_part(c->what, ranks, r) : 0, part);
+            for (uint32_t q = 0; q < ranks && bytes > 0; q++) {
+                bool gathers = hop_collective_gathers(c->what->kind);
+                begin = gathers ? hop_definition_part(c->what, ranks, q) : q * part;
+                end = gathers ? hop_definition_part(c->what, ranks, q + 1) : begin + part;
+                check_moved(c, r, at + begin, q, gathers ? 0 : hop_definition_part(c->what, ranks, r), end - begin);
+            }
     }
 }
 

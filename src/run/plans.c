@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "collective/collective.h"
+
 enum { PLANS_KEPT = 64, FEWEST_KEPT = 8 };
 enum { MAPPINGS_KEPT = 4096 }; /* a plan may map memory of all ranks, and a process has 65,530 mappings by default */
 #define BYTES_KEPT (UINT64_C(512) << 20) /* of what all ranks put in; scratch is about as long */
@@ -39,6 +41,11 @@ static uint32_t most_kept(uint32_t ranks)
     return most > PLANS_KEPT ? PLANS_KEPT : most < FEWEST_KEPT ? FEWEST_KEPT : most;
 }
 
+static uint64_t puts_in(const struct hop_plan_shape *shape, uint32_t ranks)
+{
+    return hop_collective_gathers(shape->kind) ? shape->vector_bytes / ranks : shape->vector_bytes;
+}
+
 /* Until there is room for one of so many bytes a rank. */
 static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
 {
@@ -48,7 +55,7 @@ static void drop_oldest(struct hop_plans *plans, uint64_t bytes, uint32_t ranks)
         uint32_t count = 0;
         for (struct hop_plan **at = &plans->first; *at; at = &(*at)->next, count++) {
             oldest = (*at)->used < (*oldest)->used ? at : oldest;
-            kept += (*at)->shape.bytes;
+            kept += puts_in(&(*at)->shape, ranks);
         }
         if (count == 0 || (count < most_kept(ranks) && kept <= BYTES_KEPT / ranks))
             return;
@@ -63,7 +70,7 @@ enum hop_status hop_plan_schedule(const struct hop_plan_shape *shape, uint32_t r
 {
     struct hop_collective_options what = {.kind = shape->kind,
                                           .algorithm = shape->algorithm,
-                                          .bytes = shape->bytes,
+                                          .vector_bytes = shape->vector_bytes,
                                           .reduce = shape->reduce,
                                           .type = shape->type,
                                           .root = shape->root,
@@ -104,7 +111,7 @@ static enum hop_status make(struct hop_team *team, struct hop_plan *plan, struct
 
 static bool same(const struct hop_plan_shape *a, const struct hop_plan_shape *b)
 {
-    return a->bytes == b->bytes && a->kind == b->kind && a->reduce == b->reduce && a->type == b->type &&
+    return a->vector_bytes == b->vector_bytes && a->kind == b->kind && a->reduce == b->reduce && a->type == b->type &&
            a->root == b->root && a->in_place == b->in_place && a->algorithm == b->algorithm;
 }
 
@@ -128,7 +135,7 @@ enum hop_status hop_plans_get(struct hop_plans *plans, struct hop_team *team, co
     struct hop_plan *made = *plan = hop_plans_find(plans, shape);
     if (made)
         return HOP_OK;
-    drop_oldest(plans, shape->bytes, team->size);
+    drop_oldest(plans, puts_in(shape, team->size), team->size);
     made = calloc(1, sizeof *made);
     if (!made) {
         hop_fail_memory(diag);

@@ -15,7 +15,7 @@ struct hop_plan_shape {
     enum hop_reduce reduce;
     enum hop_type type;
     uint32_t root;
-    uint64_t bytes; /* as struct hop_collective_options has them */
+    uint64_t vector_bytes; /* as struct hop_collective_options has it */
     bool in_place;
     const char *algorithm; /* the same address for the same name; NULL: the default */
 };

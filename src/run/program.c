@@ -83,7 +83,7 @@ static void build(struct hop_program *program)
                                         "the schedule has %u ranks, the team %u\nat least as many processes as ranks",
                                         program->layout.ranks, team->size));
     const struct hop_collective_options *what = program->options.definition;
-    if (what && hop_program_is_fine(program) && what->bytes > DEFINED_MOST / (hop_definition_ranks(program) + 1))
+    if (what && hop_program_is_fine(program) && what->vector_bytes > DEFINED_MOST / (hop_definition_ranks(program) + 1))
         (void)HOP_TRY(program, hop_fail(diag, HOP_ERR_LIMIT, "a rank of %s would have more than 64 TiB",
                                         hop_collective_name(what->kind)));
     if (hop_program_is_fine(program) && what) {

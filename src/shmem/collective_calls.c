@@ -20,7 +20,7 @@ static void broadcast(team_type *team, void *dest, const void *source, uint64_t 
     if (root < 0 || (uint32_t)root >= team->size)
         hop_shmem_die(who, "the root is PE %d of the team\n0 to %u", root, team->size - 1);
     const struct hop_plan_shape shape = {
-        .kind = HOP_COLLECTIVE_BROADCAST, .type = HOP_TYPE_U8, .root = (uint32_t)root, .bytes = bytes};
+        .kind = HOP_COLLECTIVE_BROADCAST, .type = HOP_TYPE_U8, .root = (uint32_t)root, .vector_bytes = bytes};
     if (bytes > 0 && team->size > 1)
         hop_shmem_run(team, &shape, dest, source, who);
     if (to_root && team->pe == (uint32_t)root && dest != source)
@@ -40,13 +40,14 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* Alltoall: bytes for each PE; else what each PE puts in. A source within dest, which the specification forbids and programs
+/* Of so many bytes for each PE, or from each. A source within dest, which the specification forbids and programs
  * have all the same, is read as it was. */
 static void exchange(team_type *team, enum hop_collective_kind kind, void *dest, const void *source, uint64_t bytes,
                      const char *who)
 {
     const struct hop_plan_shape shape = {
-        .kind = kind, .type = HOP_TYPE_U8, .bytes = kind == HOP_COLLECTIVE_ALLTOALL ? bytes * team->size : bytes};
+        .kind = kind, .type = HOP_TYPE_U8, .vector_bytes = bytes * team->size};
+    uint64_t in = kind == HOP_COLLECTIVE_ALLTOALL ? shape.vector_bytes : bytes;
     if (bytes == 0)
         return;
     if (team->size == 1) {
@@ -54,8 +55,8 @@ static void exchange(team_type *team, enum hop_collective_kind kind, void *dest,
         return;
     }
     void *was = NULL;
-    if (overlap(dest, bytes * team->size, source, shape.bytes))
-        source = was = memcpy(room(shape.bytes, who), source, shape.bytes);
+    if (overlap(dest, shape.vector_bytes, source, in))
+        source = was = memcpy(room(in, who), source, in);
     hop_shmem_run(team, &shape, dest, source, who);
     free(was);
 }
@@ -98,7 +99,7 @@ static void reduce(team_type *team, enum hop_reduce op, enum hop_type type, add_
                    const void *source, size_t n, const char *who)
 {
     const struct hop_plan_shape shape = {
-        .kind = HOP_COLLECTIVE_ALLREDUCE, .reduce = op, .type = type, .bytes = n * size};
+        .kind = HOP_COLLECTIVE_ALLREDUCE, .reduce = op, .type = type, .vector_bytes = n * size};
     if (n == 0)
         return;
     if (team->size > 1 && type != HOP_TYPE_COUNT) {

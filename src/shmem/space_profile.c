@@ -225,7 +225,7 @@ void hop_shmem_profile(hop_shmem_space *space, bool again, void *symmetric)
 {
     static const char who[] = "shmemx_tune";
     struct shmem_internal_team *world = hop_shmem_team(SHMEM_TEAM_WORLD, who);
-    const struct hop_plan_shape shape = {.kind = HOP_COLLECTIVE_BROADCAST, .type = HOP_TYPE_U8, .bytes = TEXT_BYTES};
+    const struct hop_plan_shape shape = {.kind = HOP_COLLECTIVE_BROADCAST, .type = HOP_TYPE_U8, .vector_bytes = TEXT_BYTES};
     char *text = calloc(2, TEXT_BYTES);
     if (!text)
         hop_shmem_die(who, "out of memory");

@@ -7,7 +7,7 @@
 static void compare(const struct shmem_internal_team *team, const struct hop_plan_shape *shape, const char *who)
 {
     const struct hop_agreement items[] = {
-        {"collective", shape->kind, false},  {"number of bytes", shape->bytes, false},
+        {"collective", shape->kind, false},  {"number of bytes", shape->vector_bytes, false},
         {"operation", shape->reduce, false}, {"type of elements", shape->type, false},
         {"root", shape->root, false},        {"use of one buffer as source and dest", shape->in_place, false},
     };
@@ -37,7 +37,7 @@ void hop_shmem_run(struct shmem_internal_team *team, const struct hop_plan_shape
         compare(team, shape, who);
     HOP_SHMEM_NEED(who, hop_plans_get(&team->plans, team->team, shape, &plan, &diag_));
     HOP_SHMEM_NEED(who, hop_plan_run(&team->plans, plan, data, source, &diag_));
-    keep_together(team, shape->bytes, who);
+    keep_together(team, shape->vector_bytes, who);
     (void)pthread_mutex_unlock(team->turn);
 }
 

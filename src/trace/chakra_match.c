@@ -139,7 +139,10 @@ static struct hop_collective describe(const struct matcher *m, uint32_t rank, co
     what.algorithm = m->options->algorithm[what.kind];
     if (what.algorithm == HOP_ALGORITHM_DEFAULT)
         what.algorithm = hop_collective_default(what.kind);
-    what.bytes = what.kind == HOP_COLLECTIVE_BARRIER ? 0 : (uint64_t)size;
+    uint32_t parts = hop_collective_gathers(what.kind) ? group->count : 1; /* a trace has a rank's part */
+    what.vector_bytes = what.kind == HOP_COLLECTIVE_BARRIER ? 0
+                        : size > INT64_MAX / parts          ? INT64_MAX
+                                                            : (uint64_t)size * parts;
     while (root >= 0 && what.root < group->count && group->ranks[what.root] != (uint32_t)root)
         what.root++;
     if (what.root == group->count)
@@ -186,15 +189,15 @@ static void put(struct matcher *m, struct group *group, uint32_t rank, uint32_t 
     if (!collective)
         return;
     const struct hop_collective *first = &collective->what;
-    if (first->kind != what.kind || first->bytes != what.bytes || first->root != what.root) {
+    if (first->kind != what.kind || first->vector_bytes != what.vector_bytes || first->root != what.root) {
         uint32_t other = first_member(collective), other_rank = group->ranks[other];
         hop_failure_set(
             m->failure, HOP_ERR_INVALID,
             "collective %u of group '%.40s' is %s of %llu bytes (root: member %u) at rank %u, but %s of %llu bytes "
             "(root: member %u) at rank %u, node %llu\n"
             "the collectives of a group in the same order at each of its ranks",
-            k, group->name, hop_collective_name(what.kind), (unsigned long long)what.bytes, what.root, rank,
-            hop_collective_name(first->kind), (unsigned long long)first->bytes, first->root, other_rank,
+            k, group->name, hop_collective_name(what.kind), (unsigned long long)what.vector_bytes, what.root, rank,
+            hop_collective_name(first->kind), (unsigned long long)first->vector_bytes, first->root, other_rank,
             (unsigned long long)m->traces[other_rank].nodes[collective->nodes[other]].id);
     }
     collective->nodes[member] = index;

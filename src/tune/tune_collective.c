@@ -30,10 +30,10 @@ struct whole {
 struct tuning {
     struct hop_network *network;
     const struct hop_ranks *ranks;
-    struct hop_collective_options collective; /* algorithm, bytes and segment_bytes change */
+    struct hop_collective_options collective; /* algorithm, vector_bytes and segment_bytes change */
     const struct hop_tune_collective_options *options;
     struct whole *whole;
-    uint64_t element;
+    uint64_t step; /* bytes of an element, or of one in each part */
     uint32_t done, total;
     enum hop_status status; /* the first failure, sticky */
     struct hop_diag *diag;
@@ -92,17 +92,18 @@ static void find_candidates(struct tuning *t)
         add_algorithm(t, names.names[i]);
 }
 
-static void add_size(struct tuning *t, uint64_t bytes)
+static void add_size(struct tuning *t, uint64_t asked_bytes)
 {
     struct whole *w = t->whole;
     struct hop_tune_size *size = &w->sizes[w->tuned.size_count];
-    bytes = (bytes + t->element - 1) / t->element * t->element;
-    if (w->arena.failed || (w->tuned.size_count > 0 && bytes <= size[-1].bytes)) /* rounded up to the same */
+    uint64_t bytes = asked_bytes - asked_bytes % t->step;
+    if (w->arena.failed || (bytes == 0 && asked_bytes > 0) ||
+        (w->tuned.size_count > 0 && bytes <= size[-1].vector_bytes)) /* rounded down to nothing, or to the same */
         return;
     struct hop_tune_time *times = hop_arena_alloc(&w->arena, (w->tuned.candidate_count + 1) * sizeof *times);
     for (uint32_t c = 0; times && c < w->tuned.candidate_count; c++)
         times[c] = (struct hop_tune_time){NAN, NAN, NAN};
-    *size = (struct hop_tune_size){bytes, times, HOP_NONE, HOP_NONE, HOP_NONE, 0, HOP_RULE_FULL, {0}};
+    *size = (struct hop_tune_size){bytes, asked_bytes, times, HOP_NONE, HOP_NONE, HOP_NONE, 0, HOP_RULE_FULL, {0}};
     w->tuned.size_count += times != NULL;
 }
 
@@ -117,9 +118,13 @@ static void find_sizes(struct tuning *t)
     for (uint32_t i = 0; given && !barrier && i < t->options->size_count; i++)
         add_size(t, t->options->sizes[i]);
     for (uint64_t size = first_size; !given && !barrier && size <= last_size; size *= 4)
-        add_size(t, size);
+        add_size(t, size - size % t->step);
     if (w->arena.failed)
         (void)failed(t, hop_fail_memory(t->diag));
+    else if (w->tuned.size_count == 0)
+        (void)failed(t, hop_fail(t->diag, HOP_ERR_INVALID,
+                                 "no size has a whole element for each rank's part\nsizes of %llu bytes or more",
+                                 (unsigned long long)t->step));
 }
 
 /* ---- what it takes ---- */
@@ -131,7 +136,7 @@ static struct hop_schedule *make(struct tuning *t, uint32_t candidate, uint64_t 
     struct hop_diag why = {0};
     struct hop_schedule *schedule = NULL;
     t->collective.algorithm = c->algorithm;
-    t->collective.bytes = bytes;
+    t->collective.vector_bytes = bytes;
     t->collective.segment_bytes = c->segment_bytes;
     enum hop_status status =
         t->status == HOP_OK ? hop_make_collective(t->ranks, &t->collective, &schedule, &why) : HOP_OK;
@@ -264,7 +269,7 @@ static void find_largest_loss(const struct hop_timeline *timeline, struct hop_tu
 /* Why the winner is not faster still. */
 static void explain(struct tuning *t, struct hop_tune_size *size)
 {
-    struct hop_schedule *schedule = make(t, size->winner, size->bytes);
+    struct hop_schedule *schedule = make(t, size->winner, size->vector_bytes);
     struct hop_timeline *timeline;
     if (schedule && !failed(t, hop_simulate(t->network, schedule, NULL, &timeline, t->diag))) {
         find_busiest_link(timeline, size);
@@ -279,7 +284,7 @@ static void find_gain(struct tuning *t, struct hop_tune_size *size)
 {
     if (size->second == HOP_NONE)
         return;
-    struct hop_schedule *second = make(t, size->second, size->bytes), *winner = make(t, size->winner, size->bytes);
+    struct hop_schedule *second = make(t, size->second, size->vector_bytes), *winner = make(t, size->winner, size->vector_bytes);
     struct hop_gain *gain = NULL;
     if (second && winner && hop_schedule_count(second) + hop_schedule_count(winner) > GAIN_OPERATIONS)
         size->gain = hop_gain_alone(size->times[size->second].time_s, size->times[size->winner].time_s);
@@ -311,15 +316,15 @@ static uint64_t round_up(uint64_t bytes)
 /* The size near which the later winner overtakes the earlier one. */
 static uint64_t find_crossover(struct tuning *t, const struct hop_tune_size *earlier, const struct hop_tune_size *later)
 {
-    uint64_t low = earlier->bytes / t->element, high = later->bytes / t->element; /* in elements */
+    uint64_t low = earlier->vector_bytes / t->step, high = later->vector_bytes / t->step;
     while (high - low > 1 && (double)high > CROSSOVER_NEAR * (double)low && t->status == HOP_OK) {
         uint64_t middle = (uint64_t)sqrt((double)low * (double)high);
         middle = middle <= low ? low + 1 : middle;
-        double earlier_s = predict(t, make(t, earlier->winner, middle * t->element), INFINITY);
-        double later_s = predict(t, make(t, later->winner, middle * t->element), INFINITY);
+        double earlier_s = predict(t, make(t, earlier->winner, middle * t->step), INFINITY);
+        double later_s = predict(t, make(t, later->winner, middle * t->step), INFINITY);
         *(hop_tune_less(later_s, earlier_s) ? &high : &low) = middle;
     }
-    return smaller(round_up(high * t->element), later->bytes);
+    return smaller(round_up(high * t->step), later->vector_bytes);
 }
 
 static void find_spans(struct tuning *t)
@@ -329,7 +334,7 @@ static void find_spans(struct tuning *t)
         const struct hop_tune_size *size = &w->sizes[s];
         if (w->tuned.span_count > 0 && w->spans[w->tuned.span_count - 1].candidate == size->winner)
             continue;
-        uint64_t from_bytes = s == 0 ? 0 : w->tuned.measured ? size->bytes : find_crossover(t, size - 1, size);
+        uint64_t from_bytes = s == 0 ? 0 : w->tuned.measured ? size->vector_bytes : find_crossover(t, size - 1, size);
         w->spans[w->tuned.span_count++] = (struct hop_tune_span){from_bytes, size->winner, s};
     }
 }
@@ -360,7 +365,7 @@ static void refuse_all(struct tuning *t, uint64_t bytes)
     struct hop_schedule *schedule = NULL;
     t->collective.algorithm = t->whole->candidates[0].algorithm;
     t->collective.segment_bytes = 0;
-    t->collective.bytes = bytes;
+    t->collective.vector_bytes = bytes;
     if (!failed(t, hop_make_collective(t->ranks, &t->collective, &schedule, t->diag)))
         (void)failed(t, hop_fail(t->diag, HOP_ERR_INVALID, "no algorithm was timed"));
     hop_schedule_destroy(schedule);
@@ -385,12 +390,12 @@ static void compare_sizes(struct tuning *t)
     for (uint32_t s = w->tuned.size_count; s-- > 0 && t->status == HOP_OK;) {
         struct hop_tune_size *size = &w->sizes[s];
         struct hop_tune_time *times = (struct hop_tune_time *)size->times; /* ours until it is handed out */
-        (w->tuned.measured ? measure_size : predict_size)(t, size->bytes, times);
+        (w->tuned.measured ? measure_size : predict_size)(t, size->vector_bytes, times);
         if (t->status != HOP_OK)
             return;
         find_winner(w, size);
         if (size->winner == HOP_NONE) {
-            refuse_all(t, size->bytes);
+            refuse_all(t, size->vector_bytes);
         } else if (!w->tuned.measured) {
             explain(t, size);
             find_gain(t, size);
@@ -420,7 +425,7 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
     struct whole *w = t.whole = calloc(1, sizeof *w);
     if (!w)
         return hop_fail_memory(diag);
-    t.element = hop_type_bytes(collective->type);
+    t.step = hop_type_bytes(collective->type) * (hop_collective_has_parts(collective->kind) ? ranks->count : 1);
     w->tuned.kind = collective->kind;
     w->tuned.ranks = ranks->count;
     w->tuned.measured = options->measure;

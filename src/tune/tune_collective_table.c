@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "tune/tune.h"
 
-_Static_assert(HOP_IS_TABLE_ROW(hop_algorithm_row), "rows of algorithms begin as all rows do");
+_Static_assert(HOP_IS_TABLE_ROW(hop_algorithm_row, from_vector_bytes), "rows of algorithms begin as all rows do");
 
 struct hop_algorithm_table {
     struct hop_table rows;
@@ -51,13 +51,14 @@ static void write_row(const void *from, struct hop_buffer *text)
     const struct hop_algorithm_row *row = from;
     char size[32], segment[32];
     hop_buffer_printf(text, "%-16s %5u %10s  %-18s %9s", hop_collective_name(row->collective), row->ranks,
-                      hop_format_bytes(row->from_bytes, size, sizeof size), row->algorithm,
+                      hop_format_bytes(row->from_vector_bytes, size, sizeof size), row->algorithm,
                       row->segment_bytes ? hop_format_bytes(row->segment_bytes, segment, sizeof segment) : "-");
 }
 
 static const struct hop_table_kind kind = {
     .title = "collective     ranks       from  algorithm            segment",
     .notes = "remarks",
+    .of_vectors = true,
     .columns = "collective, ranks, size, algorithm, size of segments; remarks after a #",
     .example = "allreduce 8 64KiB ring -",
     .name = name_of,
@@ -96,10 +97,10 @@ enum hop_status hop_algorithm_table_note(struct hop_algorithm_table *table, cons
 static enum hop_status check(const struct hop_algorithm_row *row, struct hop_diag *diag)
 {
     if ((unsigned)row->collective >= HOP_COLLECTIVE_COUNT || row->ranks < 1 || row->ranks > HOP_ALGORITHM_RANKS ||
-        row->from_bytes > HOP_BYTES_MAX || row->segment_bytes > HOP_BYTES_MAX || !row->algorithm ||
+        row->from_vector_bytes > HOP_BYTES_MAX || row->segment_bytes > HOP_BYTES_MAX || !row->algorithm ||
         strlen(row->algorithm) >= HOP_ALGORITHM_NAME_SIZE || strcmp(row->algorithm, "default") == 0) {
         hop_fail(diag, HOP_ERR_INVALID, "a row for %u ranks from %" PRIu64 " bytes by %.40s", row->ranks,
-                 row->from_bytes, row->algorithm ? row->algorithm : "nothing");
+                 row->from_vector_bytes, row->algorithm ? row->algorithm : "nothing");
         hop_diag_expect(diag, "1 to %u ranks, and an algorithm's name", HOP_ALGORITHM_RANKS);
         return HOP_ERR_INVALID;
     }
@@ -125,7 +126,7 @@ static void describe_span(const struct hop_tuned_collective *tuned, const struct
     char time[32], bytes[32];
     int used = snprintf(text, size, "%s", hop_show_seconds(own->time_s, time, sizeof time));
     if (tuned->kind != HOP_COLLECTIVE_BARRIER)
-        used += snprintf(text + used, size - (size_t)used, " at %s", hop_format_bytes(at->bytes, bytes, sizeof bytes));
+        used += snprintf(text + used, size - (size_t)used, " at %s", hop_format_bytes(at->vector_bytes, bytes, sizeof bytes));
     if (tuned->measured && own->time_s > 0)
         used += snprintf(text + used, size - (size_t)used, ", quartiles %.0f %% apart",
                          100 * (own->high_s - own->low_s) / own->time_s);
@@ -147,7 +148,7 @@ enum hop_status hop_algorithm_table_add_tuned(struct hop_algorithm_table *table,
         describe_span(tuned, span, remark, sizeof remark);
         const struct hop_algorithm_row row = {.collective = tuned->kind,
                                               .ranks = tuned->ranks,
-                                              .from_bytes = span->from_bytes,
+                                              .from_vector_bytes = span->from_vector_bytes,
                                               .algorithm = tuned->candidates[span->candidate].algorithm,
                                               .segment_bytes = tuned->candidates[span->candidate].segment_bytes,
                                               .remark = remark};
@@ -196,10 +197,10 @@ const char *hop_algorithm_table_get_note(const struct hop_algorithm_table *table
 }
 
 enum hop_status hop_algorithm_table_find(const struct hop_algorithm_table *table, enum hop_collective_kind collective,
-                                         uint32_t ranks, uint64_t bytes, const struct hop_algorithm_row **row,
-                                         struct hop_diag *diag)
+                                         uint32_t ranks, uint64_t vector_bytes,
+                                         const struct hop_algorithm_row **row, struct hop_diag *diag)
 {
-    const struct hop_algorithm_row *found = hop_table_find(&table->rows, collective, ranks, bytes);
+    const struct hop_algorithm_row *found = hop_table_find(&table->rows, collective, ranks, vector_bytes);
     if (!found) {
         return hop_fail(diag, HOP_ERR_NOT_FOUND, "the table of algorithms says nothing of %s\nrows for it",
                         hop_collective_name(collective));

@@ -33,7 +33,7 @@ def run(*words, **environment):
 @functools.cache
 def made(pattern, size):
     """(from, to) -> bytes and messages, as `hopcast make` has the pattern."""
-    text = subprocess.run([hopcast, "make", f"{pattern},bytes={size}"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([hopcast, "make", pattern, "--bytes", str(size)], capture_output=True, text=True, check=True).stdout
     sums = collections.defaultdict(lambda: [0, 0])
     for a, b, copied in re.findall(r"^\S+: +rank(\d+) -> rank(\d+) (\S+)", text, re.M):
         factor = {"B": 1, "kB": 1000, "KiB": 1024, "MB": 1000 ** 2, "MiB": 1024 ** 2}
@@ -58,7 +58,7 @@ def exchanges(ranks, wanted, *options):
     sums = collections.defaultdict(lambda: [0, 0])
     for row in rows:
         for memory in ("host", "device"):
-            flows = made(row[memory], row["bytes"])
+            flows = made(row[memory], row["size_bytes"])
             check(sum(size for size, _ in flows.values()) == row[memory + "_bytes"], f"bytes of {row}")
             for (a, b), (size, messages) in flows.items():
                 at = sums["collective" if row[memory].startswith("coll") else "point_to_point", a, b]

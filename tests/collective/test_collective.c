@@ -70,11 +70,9 @@ static void begin(const struct hop_collective *c, uint32_t member, struct held *
 /* The first byte of a part stands for it: where that lies in the vector of all parts. */
 static uint64_t first_byte(const struct hop_collective *c, uint32_t part)
 {
-    if (c->kind == HOP_COLLECTIVE_ALLGATHER || c->kind == HOP_COLLECTIVE_GATHER)
-        return part * c->bytes;
     uint64_t start = 0;
     for (uint32_t p = 0; p < part; p++)
-        start += part_bytes(c->bytes, c->members, p);
+        start += part_bytes(c->vector_bytes, c->members, p);
     return start;
 }
 
@@ -182,14 +180,12 @@ static void each_collective_gives_every_member_what_it_promises(void **state)
             for (uint32_t n = 1; n <= MEMBERS; n++) {
                 for (uint32_t i = 0; i < SIZES; i++) {
                     struct hop_collective c = {kind, algorithm, n, (n * 7 + i) % n, sizes[i]};
-                    struct hop_steps made = expand(kind, algorithm, n, c.root, c.bytes);
+                    struct hop_steps made = expand(kind, algorithm, n, c.root, c.vector_bytes);
                     struct held final[MEMBERS][MEMBERS];
                     follow(&c, &made, final);
-                    bool share = kind == HOP_COLLECTIVE_ALLGATHER || kind == HOP_COLLECTIVE_GATHER;
                     for (uint32_t m = 0; m < n; m++) {
                         for (uint32_t p = 0; p < n; p++) {
-                            if (share ? c.bytes > 0
-                                      : part_bytes(c.bytes, n, p) > 0) { /* an empty part may stay behind */
+                            if (part_bytes(c.vector_bytes, n, p) > 0) { /* an empty part may stay behind */
                                 assert_promise(&c, m, p, &final[m][p]);
                                 checked++;
                             }
@@ -303,9 +299,8 @@ static void symmetric_collectives_send_and_take_what_their_closed_forms_say(void
             assert_costs(HOP_COLLECTIVE_ALLREDUCE, HOP_ALGORITHM_DOUBLING, n, log2_up(n) * all, log2_up(n));
         assert_costs(HOP_COLLECTIVE_REDUCE_SCATTER, HOP_ALGORITHM_RING, n, (n - 1) * part, n - 1);
         assert_costs(HOP_COLLECTIVE_REDUCE_SCATTER, HOP_ALGORITHM_DIRECT, n, (n - 1) * part, n > 1);
-        assert_costs(HOP_COLLECTIVE_ALLGATHER, HOP_ALGORITHM_RING, n, (n - 1) * all,
-                     n - 1); /* all: what each puts in */
-        assert_costs(HOP_COLLECTIVE_ALLGATHER, HOP_ALGORITHM_DIRECT, n, (n - 1) * all, n > 1);
+        assert_costs(HOP_COLLECTIVE_ALLGATHER, HOP_ALGORITHM_RING, n, (n - 1) * part, n - 1);
+        assert_costs(HOP_COLLECTIVE_ALLGATHER, HOP_ALGORITHM_DIRECT, n, (n - 1) * part, n > 1);
         assert_costs(HOP_COLLECTIVE_ALLTOALL, HOP_ALGORITHM_DIRECT, n, (n - 1) * part, n > 1);
         assert_costs(HOP_COLLECTIVE_BARRIER, HOP_ALGORITHM_DISSEMINATION, n, log2_up(n), log2_up(n));
     }
@@ -341,7 +336,8 @@ static void rooted_collectives_send_and_take_what_their_closed_forms_say(void **
             for (uint32_t m = 0; m < n; m++)
                 total += sent_by(&made, m);
             bool tree = rows[i].algorithm == HOP_ALGORITHM_BINOMIAL;
-            uint64_t expected = rows[i].kind == HOP_COLLECTIVE_SCATTER ? (n - 1) * 1000ull : (n - 1) * all;
+            bool parts = rows[i].kind == HOP_COLLECTIVE_SCATTER || rows[i].kind == HOP_COLLECTIVE_GATHER;
+            uint64_t expected = parts ? (n - 1) * 1000ull : (n - 1) * all;
             assert_int_equal(total, expected);
             uint32_t direct = n > 1;
             assert_int_equal(critical_path(&made), tree                                       ? most_bits(n)

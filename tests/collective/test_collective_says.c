@@ -22,7 +22,7 @@ static void must_say(struct hop_schedule *schedule, const struct hop_collective_
     if (is->kind != HOP_COLLECTIVE_BARRIER) {
         bool reduces = is->kind == HOP_COLLECTIVE_ALLREDUCE || is->kind == HOP_COLLECTIVE_REDUCE ||
                        is->kind == HOP_COLLECTIVE_REDUCE_SCATTER;
-        assert_true(said.bytes == is->bytes && said.type == is->type && said.in_place == is->in_place);
+        assert_true(said.vector_bytes == is->vector_bytes && said.type == is->type && said.in_place == is->in_place);
         assert_true(!reduces || said.reduce == is->reduce);
         assert_true(said.root == is->root);
     }
@@ -55,7 +55,7 @@ static void what_was_made_says_what_it_is(void **unused)
         for (unsigned i = 0; i < 20; i++) {
             uint32_t ranks = 1 + (uint32_t)random_below(3);
             const struct hop_collective_options options = {.kind = (enum hop_collective_kind)kind,
-                                                           .bytes = bytes[random_below(6)],
+                                                           .vector_bytes = bytes[random_below(6)],
                                                            .reduce = (enum hop_reduce)random_below(HOP_REDUCE_AND),
                                                            .type = (enum hop_type)random_below(HOP_TYPE_COUNT),
                                                            .root = rooted ? (uint32_t)random_below(ranks) : 0,

@@ -18,7 +18,7 @@ enum { RANKS = 16, BUFFERS = 40, ROUNDS = 2, OPS = 4000 };
 struct wanted {
     enum hop_collective_kind kind;
     uint32_t n, root;
-    uint64_t count; /* elements of `bytes` */
+    uint64_t count; /* elements of the vector */
     enum hop_type type;
     enum hop_reduce reduce;
     bool in_place;
@@ -50,7 +50,8 @@ static uint64_t size_of(uint64_t total, uint32_t n, uint32_t p)
 static uint64_t puts_in(const struct wanted *w, uint32_t r)
 {
     bool root_only = w->kind == HOP_COLLECTIVE_BROADCAST || w->kind == HOP_COLLECTIVE_SCATTER;
-    return root_only && r != w->root ? 0 : w->count;
+    bool part_only = w->kind == HOP_COLLECTIVE_ALLGATHER || w->kind == HOP_COLLECTIVE_GATHER;
+    return root_only && r != w->root ? 0 : part_only ? size_of(w->count, w->n, r) : w->count;
 }
 
 static uint64_t gets(const struct wanted *w, uint32_t r)
@@ -58,13 +59,11 @@ static uint64_t gets(const struct wanted *w, uint32_t r)
     switch (w->kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
     case HOP_COLLECTIVE_BROADCAST:
+    case HOP_COLLECTIVE_ALLGATHER:
         return w->count;
     case HOP_COLLECTIVE_REDUCE:
-        return r == w->root ? w->count : 0;
-    case HOP_COLLECTIVE_ALLGATHER:
-        return w->count * w->n;
     case HOP_COLLECTIVE_GATHER:
-        return r == w->root ? w->count * w->n : 0;
+        return r == w->root ? w->count : 0;
     case HOP_COLLECTIVE_SCATTER:
     case HOP_COLLECTIVE_REDUCE_SCATTER:
         return size_of(w->count, w->n, r);
@@ -80,7 +79,7 @@ static uint64_t in_begins(const struct wanted *w, uint32_t r)
 {
     bool whole =
         w->in_place && (w->kind == HOP_COLLECTIVE_ALLGATHER || (w->kind == HOP_COLLECTIVE_GATHER && r == w->root));
-    return whole ? w->count * r : 0;
+    return whole ? start_of(w->count, w->n, r) : 0;
 }
 
 static uint64_t out_begins(const struct wanted *w, uint32_t r)
@@ -363,7 +362,7 @@ static void expect(const struct wanted *w, unsigned char *const *inputs, uint32_
     case HOP_COLLECTIVE_ALLGATHER:
     case HOP_COLLECTIVE_GATHER:
         for (uint32_t k = 0; gets(w, r) > 0 && k < w->n; k++)
-            memcpy(result + k * w->count * size, inputs[k], w->count * size);
+            memcpy(result + start_of(w->count, w->n, k) * size, inputs[k], size_of(w->count, w->n, k) * size);
         break;
     case HOP_COLLECTIVE_SCATTER:
         memcpy(result, inputs[w->root] + mine * size, part * size);
@@ -580,7 +579,7 @@ static struct hop_schedule *make(const struct wanted *w, const char *algorithm, 
                                              .algorithm = algorithm,
                                              .rings = rings,
                                              .orders = orders,
-                                             .bytes = w->count * width(w->type),
+                                             .vector_bytes = w->count * width(w->type),
                                              .reduce = w->reduce,
                                              .type = w->type,
                                              .root = w->root,
@@ -935,7 +934,7 @@ static void more_inputs_than_a_reduction_takes_are_reduced_in_turn(void **state)
     for (uint32_t r = 0; r < 200; r++)
         devices[r] = "gpu0";
     struct hop_ranks ranks = {devices, 200};
-    struct hop_collective_options options = {.algorithm = "one-shot", .bytes = 64, .type = HOP_TYPE_I32};
+    struct hop_collective_options options = {.algorithm = "one-shot", .vector_bytes = 64, .type = HOP_TYPE_I32};
     struct hop_schedule *schedule = NULL;
     CHECK(hop_make_collective(&ranks, &options, &schedule, D));
     uint32_t inputs = 0, outputs = 0;
@@ -961,7 +960,7 @@ static void nodes_may_be_told(void **state)
     const uint32_t nodes[4] = {7, 7, 3, 3};
     struct hop_ranks ranks = {devices, 4};
     struct hop_collective_options options = {
-        .algorithm = "gsb-gsb-gsb", .bytes = 64, .type = HOP_TYPE_I32, .nodes = nodes};
+        .algorithm = "gsb-gsb-gsb", .vector_bytes = 64, .type = HOP_TYPE_I32, .nodes = nodes};
     struct hop_schedule *schedule = NULL;
     CHECK(hop_make_collective(&ranks, &options, &schedule, D));
     assert_int_not_equal(hop_schedule_find(schedule, "node.g.r1"), HOP_NONE);
@@ -1012,7 +1011,7 @@ static bool can_be_made(enum hop_collective_kind kind, const char *algorithm, ch
     const char *devices[8] = {"a.0", "a.0", "a.1", "a.1", "b.0", "b.0", "b.1", "b.1"};
     struct hop_ranks ranks = {devices, 8};
     struct hop_collective_options options = {
-        .kind = kind, .algorithm = algorithm, .bytes = 1 << 20, .type = HOP_TYPE_I32};
+        .kind = kind, .algorithm = algorithm, .vector_bytes = 1 << 20, .type = HOP_TYPE_I32};
     struct hop_schedule *schedule = NULL;
     struct hop_diag diag;
     bool made = hop_make_collective_by(&ranks, &options, by, &schedule, &diag) == HOP_OK;
@@ -1093,8 +1092,8 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.kind = HOP_COLLECTIVE_ALLTOALL, .algorithm = "gsb-gsb"}, "not made in levels", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .segment_bytes = 8}, "segment by segment", 4},
         {{.kind = HOP_COLLECTIVE_REDUCE, .root = 4}, "root 4 is no rank", 4},
-        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 6, .type = HOP_TYPE_F32}, "no whole number of f32", 4},
-        {{.kind = HOP_COLLECTIVE_ALLGATHER, .bytes = (uint64_t)1 << 60}, "bytes a rank", 4},
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 6, .type = HOP_TYPE_F32}, "no whole number of f32", 4},
+        {{.kind = HOP_COLLECTIVE_ALLGATHER, .vector_bytes = (uint64_t)1 << 60}, "bytes among 4 ranks", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE, .type = HOP_TYPE_COUNT}, "unknown", 4},
         {{.kind = HOP_COLLECTIVE_ALLREDUCE}, "0 devices", 0},
         {{.kind = HOP_COLLECTIVE_ALLGATHER, .algorithm = "ring", .rings = 1, .orders = twice}, "something else", 4},
@@ -1116,7 +1115,7 @@ static void what_makes_no_sense_is_refused(void **state)
     for (size_t r = 0; r < HOP_COUNT(many); r++)
         many[r] = "gpu0";
     struct hop_ranks crowd = {many, HOP_COUNT(many)};
-    struct hop_collective_options options = {.kind = HOP_COLLECTIVE_ALLTOALL, .algorithm = "direct", .bytes = 1 << 20};
+    struct hop_collective_options options = {.kind = HOP_COLLECTIVE_ALLTOALL, .algorithm = "direct", .vector_bytes = 1 << 20};
     struct hop_schedule *schedule = NULL;
     struct hop_diag diag = {0};
     assert_int_equal(hop_make_collective(&crowd, &options, &schedule, &diag), HOP_ERR_LIMIT);
@@ -1143,25 +1142,25 @@ static void more_than_can_be_is_refused_with_its_number(void **state)
     } rows[] = {
         {{.kind = HOP_COLLECTIVE_ALLREDUCE,
           .algorithm = "btb",
-          .bytes = UINT64_C(64) << 30,
+          .vector_bytes = UINT64_C(64) << 30,
           .type = HOP_TYPE_F32,
           .segment_bytes = 64},
          64,
          "allreduce by btb among 64 ranks would have 202937204736 operations"},
-        {{.kind = HOP_COLLECTIVE_BROADCAST, .algorithm = "chain", .bytes = 4 << 20, .type = HOP_TYPE_F32},
+        {{.kind = HOP_COLLECTIVE_BROADCAST, .algorithm = "chain", .vector_bytes = 4 << 20, .type = HOP_TYPE_F32},
          1 << 20,
          "1048576 ranks would have 1099510579201 operations"}, /* and the root's own copy */
         {{.kind = HOP_COLLECTIVE_BROADCAST,
           .algorithm = "chain",
-          .bytes = UINT64_C(1) << 40,
+          .vector_bytes = UINT64_C(1) << 40,
           .type = HOP_TYPE_F16,
           .segment_bytes = 2},
          1 << 20,
          "would have 576460202547609601 operations"},
-        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .bytes = 4, .type = HOP_TYPE_F32},
+        {{.kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .vector_bytes = 4, .type = HOP_TYPE_F32},
          1 << 20,
          "goes through 1099510579200 pairs"},
-        {{.kind = HOP_COLLECTIVE_ALLTOALL, .algorithm = "gsb", .bytes = 4, .type = HOP_TYPE_F32},
+        {{.kind = HOP_COLLECTIVE_ALLTOALL, .algorithm = "gsb", .vector_bytes = 4, .type = HOP_TYPE_F32},
          1 << 20,
          "goes through 1099510579200 pairs"},
     };

@@ -12,7 +12,7 @@ static void check_rows(const struct hop_algorithm_table *table)
     const struct hop_algorithm_row *row, *found;
     for (uint32_t i = 0; (row = hop_algorithm_table_row(table, i)); i++) {
         struct hop_diag diag;
-        MUST(hop_algorithm_table_find(table, row->collective, row->ranks, row->from_bytes, &found, &diag) == HOP_OK);
+        MUST(hop_algorithm_table_find(table, row->collective, row->ranks, row->from_vector_bytes, &found, &diag) == HOP_OK);
         MUST(found == row);
     }
 }

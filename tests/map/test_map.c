@@ -622,7 +622,7 @@ static void a_collective_is_mapped(void **state)
     static const char *const names[] = {"rank0", "rank1", "rank2", "rank3", "rank4", "rank5", "rank6", "rank7"};
     struct hop_topology *dgx = load_topology("dgx-1");
     struct hop_collective_options options = {
-        .kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .bytes = 1 << 20, .type = HOP_TYPE_F32};
+        .kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .vector_bytes = 1 << 20, .type = HOP_TYPE_F32};
     struct hop_ranks ranks = {names, 8};
     struct hop_schedule *schedule = NULL, *ranked = NULL;
     struct hop_placement *was = NULL;

@@ -45,7 +45,7 @@ static void check_note(const struct hop_measurements *m, const char *text)
 #define ROW(size, root, bus) #size "  750  float  sum  " #root "  10.00  1.2  " bus "  0  99.0  0.1  0.1  0\n"
 #define NAMED(name) "# Collective test starting: " name "\n"
 
-/* The printed size is what each rank puts in, of an all_gather what all of them do. */
+/* The printed size is the vector's. */
 static void a_collective_is_a_row_with_its_ranks(void **unused)
 {
     (void)unused;
@@ -55,7 +55,7 @@ static void a_collective_is_a_row_with_its_ranks(void **unused)
         uint32_t root;
     } cases[] = {
         {"all_reduce_perf", "allreduce", "all_reduce_perf:3000 B", 3000, 0},
-        {"all_gather_perf", "allgather", "all_gather_perf:3000 B", 1000, 0},
+        {"all_gather_perf", "allgather", "all_gather_perf:3000 B", 3000, 0},
         {"reduce_scatter_perf", "reduce-scatter", "reduce_scatter_perf:3000 B", 3000, 0},
         {"broadcast_perf", "broadcast", "broadcast_perf:3000 B:root 2", 3000, 2},
         {"reduce_perf", "reduce", "reduce_perf:3000 B:root 2", 3000, 2},

@@ -87,6 +87,9 @@ def a_rank_is_killed():
           f"a killed rank ends the job: {done.stderr[:1500]}")
 
 
+SIZES = "# sizes: whole vectors, as nccl-tests prints them\n"
+
+
 def small_to_the_library():
     """A table of this machine and MPI, as tune: writes it, that leaves to the library what is short."""
     with open("/proc/cpuinfo") as file:
@@ -94,17 +97,19 @@ def small_to_the_library():
     version = re.search(r"\d+\.\d+[.\w]*", subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout)[0]
     own = subprocess.run([hopcast, "--version"], capture_output=True, text=True).stdout.split()[-1]
     return (f"# machine: {name[1] if name else 'unknown'}, {os.sysconf('SC_NPROCESSORS_ONLN')} processors\n"
-            f"# mpi: {'Open MPI v' if mpi == 'openmpi' else 'MPICH Version: '}{version}\n# hopcast: {own}\n" +
+            f"# mpi: {'Open MPI v' if mpi == 'openmpi' else 'MPICH Version: '}{version}\n# hopcast: {own}\n{SIZES}" +
             "".join(f"{kind} 2 0B library\n{kind} 2 1MiB default\n" for kind in ("gather", "scatter", "allgather", "allreduce")) +
             "reduce-scatter 2 0B library\nreduce-scatter 2 4KiB default\n")
 
 
 def tables():
     """Of another machine, of nothing, and of none: the library does it all, and the program runs; so by one that says so."""
-    cases = {"foreign": ("# machine: a toaster, 1 processors\n# mpi: x\n# hopcast: 1\nallreduce 2 0B default\n", "it is for machine: a toaster"),
+    cases = {"foreign": (SIZES + "# machine: a toaster, 1 processors\n# mpi: x\n# hopcast: 1\nallreduce 2 0B default\n",
+                         "it is for machine: a toaster"),
+             "old": (small_to_the_library().replace(SIZES, ""), "does not say what its sizes are"),
              "broken": ("# machine: x\nallreduce 2 0B default\nallreduce two 0B ring\n", "broken:3:"),
              "wrong": ("allreduce 2 0B sideways\n", "wrong:1:"),
-             "headless": ("allreduce 2 0B default\n", "does not say for which"), "empty": ("", "no rows"), "missing": (None, "missing")}
+             "headless": (SIZES + "allreduce 2 0B default\n", "does not say for which"), "empty": ("", "no rows"), "missing": (None, "missing")}
     cases["own"] = (small_to_the_library(), None)
     for name, (text, says) in cases.items():
         if name not in ("foreign", "own") and not soak:

@@ -349,7 +349,7 @@ static void an_algorithm_is_chosen(void **state)
     (void)state;
     struct hop_topology *t1 = load_topology("t1");
     const struct hop_plan_options options = {.max_nodes = 6000, .seed = 1};
-    struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 65536};
+    struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 65536};
     struct hop_plan_result *r = NULL, *alone = NULL;
     CHECK(hop_plan_collective(t1, 4, &allreduce, &options, &r, D));
     check_plan(t1, r, NULL);

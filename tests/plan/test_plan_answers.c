@@ -244,7 +244,7 @@ static void a_foreign_checkpoint_is_refused_and_stays(void **state)
 static void a_collective_goes_on(void **state)
 {
     struct hop_topology *t2 = load_topology("t2");
-    const struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 1 << 20};
+    const struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 1 << 20};
     struct hop_plan_options options = {.max_nodes = 1000};
     struct hop_plan_result *whole, *r;
     (void)state;

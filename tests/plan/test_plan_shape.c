@@ -30,7 +30,7 @@ static void rings_share_no_link_where_there_are_enough(void **state)
 static struct hop_plan_result *plan_allreduce(const struct hop_topology *t, uint32_t ranks, unsigned threads)
 {
     const struct hop_collective_options allreduce = {
-        .kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 4 << 20, .type = HOP_TYPE_F32};
+        .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 4 << 20, .type = HOP_TYPE_F32};
     const struct hop_plan_options options = {.seed = 1, .max_nodes = 1000, .way = HOP_PLAN_DIRECT, .threads = threads};
     struct hop_plan_result *r = NULL;
     CHECK(hop_plan_collective(t, ranks, &allreduce, &options, &r, D));
@@ -51,7 +51,7 @@ static void a_shape_is_taken_where_it_gains(void **state)
     assert_true(by->rings > 1 && strcmp(by->name, "ring") == 0 && by->value_s == r->value_s);
     assert_true(fabs(simulated(t, r->best, NULL) - r->value_s) <= 1e-9 * r->value_s);
     assert_true(r->any_way_s > 0 && r->bound_s <= r->any_way_s && r->any_way_s < r->value_s && !r->proved);
-    assert_true(hop_schedule_collective(r->best, &what, &ranks) && ranks == 8 && what.bytes == 4 << 20);
+    assert_true(hop_schedule_collective(r->best, &what, &ranks) && ranks == 8 && what.vector_bytes == 4 << 20);
     char *text = hop_schedule_to_text(r->best), *other = hop_schedule_to_text(again->best);
     assert_string_equal(text, other);
     free(text);

@@ -364,7 +364,7 @@ static void no_algorithm_takes_less_than_the_bound(void **state)
                 devices[r] = hop_topology_node(topology, kept)->name;
             }
             const struct hop_collective_options collective = {.kind = (enum hop_collective_kind)kind,
-                                                              .bytes = 4 * (1000 + random_below(1 << 18)),
+                                                              .vector_bytes = 4 * (1000 + random_below(1 << 18)),
                                                               .type = HOP_TYPE_F32,
                                                               .root = random_below(ranks)};
             double free_s = bound_of(topology, &collective, devices, ranks, false),
@@ -388,12 +388,12 @@ static void bounds_of_a_slow_link_are_closed_forms(void **state)
         double vectors, of_five,
             fixed; /* that cross: of eight ranks, of five anywhere, of five with gpu0 alone beside */
     } forms[] = {{HOP_COLLECTIVE_ALLREDUCE, 1, 1, 1},
-                 {HOP_COLLECTIVE_ALLGATHER, 4, 3, 4},
+                 {HOP_COLLECTIVE_ALLGATHER, 0.5, .6, .8},
                  {HOP_COLLECTIVE_REDUCE_SCATTER, 0.5, .6, .8},
                  {HOP_COLLECTIVE_ALLTOALL, 2, .8, .8},
                  {HOP_COLLECTIVE_BROADCAST, 1, 1, 1},
                  {HOP_COLLECTIVE_REDUCE, 1, 1, 1},
-                 {HOP_COLLECTIVE_GATHER, 4, 1, 4},
+                 {HOP_COLLECTIVE_GATHER, 0.5, .2, .8},
                  {HOP_COLLECTIVE_SCATTER, 0.5, .2, .8}};
     static const char *const gpus[] = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"},
                              *const five[] = {"gpu0", "gpu4", "gpu5", "gpu6", "gpu7"};
@@ -402,7 +402,7 @@ static void bounds_of_a_slow_link_are_closed_forms(void **state)
     CHECK(hop_topology_set(t2, "root0--switch0.capacity=0.1GB/s", D));
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct hop_collective_options collective = {
-            .kind = forms[i].kind, .bytes = 40000000, .type = HOP_TYPE_F32};
+            .kind = forms[i].kind, .vector_bytes = 40000000, .type = HOP_TYPE_F32};
         double vector_s = 0.4;
         assert_true(fabs(bound_of(t2, &collective, gpus, 8, false) / vector_s - forms[i].vectors) < 1e-4);
         assert_true(fabs(bound_of(t2, &collective, five, 5, false) / vector_s - forms[i].of_five) < 1e-4);
@@ -523,7 +523,7 @@ static void staged_copies_get_packets(void **state)
         }
     }
     assert_true(fabs(simulated(t2, r->best, NULL) - r->value_s) <= 1e-9 * r->value_s);
-    const struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 65536};
+    const struct hop_collective_options allreduce = {.kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 65536};
     struct hop_diag diag;
     assert_int_equal(hop_plan_collective(t2, 4, &allreduce, &options, &none, &diag), HOP_ERR_INVALID);
     assert_non_null(strstr(diag.expected, "name of an algorithm"));

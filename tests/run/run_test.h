@@ -115,7 +115,7 @@ static inline uint64_t scramble(uint64_t x)
 struct wanted {
     enum hop_collective_kind kind;
     uint32_t n, root;
-    uint64_t count; /* elements of `bytes` */
+    uint64_t count; /* elements of the vector */
     enum hop_type type;
     enum hop_reduce reduce;
     bool in_place;
@@ -145,7 +145,8 @@ static inline uint64_t part_start(const struct wanted *w, uint32_t p)
 static inline uint64_t puts_in(const struct wanted *w, uint32_t r)
 {
     bool root_only = w->kind == HOP_COLLECTIVE_BROADCAST || w->kind == HOP_COLLECTIVE_SCATTER;
-    return w->kind == HOP_COLLECTIVE_BARRIER || (root_only && r != w->root) ? 0 : w->count;
+    bool part_only = w->kind == HOP_COLLECTIVE_ALLGATHER || w->kind == HOP_COLLECTIVE_GATHER;
+    return w->kind == HOP_COLLECTIVE_BARRIER || (root_only && r != w->root) ? 0 : part_only ? part_size(w, r) : w->count;
 }
 
 static inline uint64_t gets(const struct wanted *w, uint32_t r)
@@ -153,13 +154,11 @@ static inline uint64_t gets(const struct wanted *w, uint32_t r)
     switch (w->kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
     case HOP_COLLECTIVE_BROADCAST:
+    case HOP_COLLECTIVE_ALLGATHER:
         return w->count;
     case HOP_COLLECTIVE_REDUCE:
-        return r == w->root ? w->count : 0;
-    case HOP_COLLECTIVE_ALLGATHER:
-        return w->count * w->n;
     case HOP_COLLECTIVE_GATHER:
-        return r == w->root ? w->count * w->n : 0;
+        return r == w->root ? w->count : 0;
     case HOP_COLLECTIVE_SCATTER:
     case HOP_COLLECTIVE_REDUCE_SCATTER:
         return part_size(w, r);
@@ -174,7 +173,7 @@ static inline uint64_t gets(const struct wanted *w, uint32_t r)
 static inline uint64_t in_begins(const struct wanted *w, uint32_t r)
 {
     bool whole = w->kind == HOP_COLLECTIVE_ALLGATHER || (w->kind == HOP_COLLECTIVE_GATHER && r == w->root);
-    return w->in_place && whole ? w->count * r : 0;
+    return w->in_place && whole ? part_start(w, r) : 0;
 }
 
 static inline uint64_t out_begins(const struct wanted *w, uint32_t r)
@@ -272,6 +271,7 @@ static inline int64_t combined(const struct wanted *w, uint64_t seed, uint64_t i
 /* Element i of what rank r must get. */
 static inline int64_t expected(const struct wanted *w, uint64_t seed, uint32_t r, uint64_t i)
 {
+    uint32_t from = 0;
     switch (w->kind) {
     case HOP_COLLECTIVE_ALLREDUCE:
     case HOP_COLLECTIVE_REDUCE:
@@ -285,7 +285,9 @@ static inline int64_t expected(const struct wanted *w, uint64_t seed, uint32_t r
     case HOP_COLLECTIVE_ALLTOALL:
         return drawn(w, seed, (uint32_t)(i / part_size(w, r)), part_start(w, r) + i % part_size(w, r));
     default: /* gathers */
-        return drawn(w, seed, (uint32_t)(i / w->count), i % w->count);
+        while (part_start(w, from + 1) <= i)
+            from++;
+        return drawn(w, seed, from, i - part_start(w, from));
     }
 }
 
@@ -429,7 +431,7 @@ static inline enum hop_status make_collective(const struct wanted *w, const char
     struct hop_ranks ranks = {devices, w->n};
     struct hop_collective_options options = {.kind = w->kind,
                                              .algorithm = algorithm,
-                                             .bytes = w->count * hop_type_bytes(w->type),
+                                             .vector_bytes = w->count * hop_type_bytes(w->type),
                                              .reduce = w->reduce,
                                              .type = w->type,
                                              .root = w->root,

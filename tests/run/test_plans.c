@@ -12,7 +12,7 @@ enum { RANKS = 5 };
 
 static struct hop_schedule *plan_of(enum hop_collective_kind kind, bool apart)
 {
-    struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = BYTES, .root = 2};
+    struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .vector_bytes = BYTES, .root = 2};
     struct hop_schedule *schedule = NULL;
     assert_true(hop_plans_can(&shape, RANKS));
     CHECK(hop_plan_schedule(&shape, RANKS, apart, &schedule, D));
@@ -55,9 +55,9 @@ static void on_several_machines_the_sender_copies(void **state)
 {
     uint64_t bytes[RANKS];
     (void)state;
-    assert_int_equal(copied_by(plan_of(HOP_COLLECTIVE_GATHER, true), bytes), BYTES * (RANKS - 1));
+    assert_int_equal(copied_by(plan_of(HOP_COLLECTIVE_GATHER, true), bytes), BYTES / RANKS * (RANKS - 1));
     for (uint32_t r = 0; r < RANKS; r++)
-        assert_int_equal(bytes[r], r == 2 ? 0 : BYTES);
+        assert_int_equal(bytes[r], r == 2 ? 0 : BYTES / RANKS);
 }
 
 TEST_GROUP(plans)

@@ -174,7 +174,7 @@ static void run_collective(enum hop_collective_kind kind, const char *algorithm,
     static const char *const devices[] = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5"};
     struct hop_ranks ranks = {devices, n};
     struct hop_collective_options options = {
-        .kind = kind, .algorithm = algorithm, .bytes = bytes, .type = HOP_TYPE_I32};
+        .kind = kind, .algorithm = algorithm, .vector_bytes = bytes, .type = HOP_TYPE_I32};
     CHECK(hop_make_collective(&ranks, &options, &job.schedule, D));
     job.options.pipelined = true;
     launch(n, n % 2, run_job, &job);

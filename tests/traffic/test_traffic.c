@@ -951,7 +951,7 @@ static void traffic_of_a_collective_is_its_closed_form(void **state)
     static const char *const devices[] = {"gpu0", "gpu1", "gpu2", "gpu3"};
     struct hop_ranks ranks = {devices, 4};
     struct hop_collective_options options = {
-        .kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .bytes = 4 * MIB, .type = HOP_TYPE_F32};
+        .kind = HOP_COLLECTIVE_ALLREDUCE, .algorithm = "ring", .vector_bytes = 4 * MIB, .type = HOP_TYPE_F32};
     struct hop_schedule *s = NULL;
     struct hop_traffic *t = NULL;
     CHECK(hop_make_collective(&ranks, &options, &s, D));

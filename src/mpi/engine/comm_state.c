@@ -89,7 +89,7 @@ struct hop_comm_state *hop_comm_state_of(const struct hop_comm_rules *rules, uin
 
 static uint32_t place_of(const struct hop_plan_shape *shape)
 {
-    uint64_t hash = shape->bytes * 31 + shape->kind;
+    uint64_t hash = shape->vector_bytes * 31 + shape->kind;
     hash = ((hash * 31 + shape->reduce) * 31 + shape->type) * 31 + shape->root;
     return (uint32_t)((hash * UINT64_C(0x9e3779b97f4a7c15)) >> 56) % HOP_SEEN;
 }
@@ -109,10 +109,10 @@ const char *hop_comm_choose(const struct hop_comm_rules *rules, struct hop_comm_
     const struct hop_plan_shape *shape = &wanted->shape;
     if (!rules->table)
         return rules->by ? rules->by : hop_algorithm_name(HOP_ALGORITHM_DEFAULT);
-    if (state->chosen[shape->kind].bytes != shape->bytes + 1) {
-        state->chosen[shape->kind].bytes = shape->bytes + 1;
+    if (state->chosen[shape->kind].bytes != shape->vector_bytes + 1) {
+        state->chosen[shape->kind].bytes = shape->vector_bytes + 1;
         state->chosen[shape->kind].by =
-            hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, state->machines, shape->bytes);
+            hop_mpi_table_find(rules->table, shape->kind, (uint32_t)state->ranks->size, state->machines, shape->vector_bytes);
     }
     return state->chosen[shape->kind].by;
 }

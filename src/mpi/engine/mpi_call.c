@@ -189,6 +189,12 @@ static struct hop_mpi_items own_part(const struct reading *r)
     return own;
 }
 
+/* A vector of parts, of which one has so many bytes, and one that is too long stays so. */
+static uint64_t all_of(const struct reading *r, uint64_t part)
+{
+    return part <= HOP_MPI_BYTES_MOST ? part * (unsigned)r->ranks->size : part;
+}
+
 /* Each rank's part, from where it puts it in to where they come out. All of them say the part alike. */
 static uint64_t read_parts(struct reading *r, bool gets)
 {
@@ -196,24 +202,23 @@ static uint64_t read_parts(struct reading *r, bool gets)
     if (gets)
         wanted->out = items(r, 'r', number(r, 'm'), 'u', r->ranks->size);
     wanted->in = r->in_place ? own_part(r) : items(r, 's', number(r, 'n'), 't', 1);
-    return gets ? bytes_of(r, wanted->out.count, wanted->out.type) : bytes_of(r, wanted->in.count, wanted->in.type);
+    const struct hop_mpi_items *said = gets ? &wanted->out : &wanted->in;
+    return all_of(r, bytes_of(r, said->count, said->type));
 }
 
-/* Counts and types of what is received say as many bytes on all ranks. Where these differ from part to part, it is as
- * long as one of parts of their mean. */
+/* Counts and types of what is received say as many bytes on all ranks. */
 static uint64_t read_allgatherv(struct reading *r)
 {
     struct hop_mpi_wanted *wanted = r->wanted;
     int64_t count, sum = read_lengths(r, 'k', argument(r, 'u'), &count);
-    uint32_t ranks = (uint32_t)r->ranks->size;
     uint64_t bytes = bytes_of(r, sum, argument(r, 'u'));
     if (bytes == UINT64_MAX)
         return bytes;
-    wanted->out = items(r, 'r', count, 'u', ranks);
+    wanted->out = items(r, 'r', count, 'u', r->ranks->size);
     wanted->out.displacements = (const void *)r->arguments[r->call->at['k'] + 1];
     wanted->out.counts = wanted->parts;
     wanted->in = r->in_place ? own_part(r) : items(r, 's', number(r, 'n'), 't', 1);
-    return bytes / ranks + (bytes % ranks > 0);
+    return bytes;
 }
 
 static uint64_t read_alltoall(struct reading *r)
@@ -221,7 +226,7 @@ static uint64_t read_alltoall(struct reading *r)
     struct hop_mpi_wanted *wanted = r->wanted;
     wanted->out = items(r, 'r', number(r, 'm'), 'u', r->ranks->size);
     wanted->in = r->in_place ? wanted->out : items(r, 's', number(r, 'n'), 't', r->ranks->size);
-    return bytes_of(r, wanted->out.count, wanted->out.type);
+    return all_of(r, bytes_of(r, wanted->out.count, wanted->out.type));
 }
 
 static uint64_t read_scatter(struct reading *r, bool root)
@@ -233,7 +238,7 @@ static uint64_t read_scatter(struct reading *r, bool root)
     wanted->discards = root && in_place;
     wanted->out = wanted->discards ? wanted->in : items(r, 'r', number(r, 'm'), 'u', 1);
     wanted->out.blocks = 1;
-    return bytes_of(r, wanted->out.count, wanted->out.type);
+    return all_of(r, bytes_of(r, wanted->out.count, wanted->out.type));
 }
 
 static uint64_t read_broadcast(struct reading *r)
@@ -261,17 +266,9 @@ static uint64_t read_reduction(struct reading *r, bool gets)
     return bytes_of(r, all, wanted->type);
 }
 
-static uint64_t longest(const struct hop_plan_shape *shape, uint32_t ranks)
-{
-    bool of_all = shape->kind == HOP_COLLECTIVE_ALLGATHER || shape->kind == HOP_COLLECTIVE_GATHER;
-    return of_all && shape->bytes <= HOP_MPI_BYTES_MOST ? shape->bytes * ranks : shape->bytes;
-}
-
 static uint64_t read_by_kind(struct reading *r, int root)
 {
-    uint32_t ranks = (uint32_t)r->ranks->size;
     bool is_root = root == r->ranks->own;
-    uint64_t bytes;
     switch (r->call->kind) {
     case HOP_COLLECTIVE_BROADCAST:
         return read_broadcast(r);
@@ -281,11 +278,9 @@ static uint64_t read_by_kind(struct reading *r, int root)
     case HOP_COLLECTIVE_ALLGATHER:
         return r->call->at['k'] >= 0 ? read_allgatherv(r) : read_parts(r, true);
     case HOP_COLLECTIVE_SCATTER:
-        bytes = read_scatter(r, is_root);
-        return bytes <= HOP_MPI_BYTES_MOST ? bytes * ranks : bytes;
+        return read_scatter(r, is_root);
     case HOP_COLLECTIVE_ALLTOALL:
-        bytes = read_alltoall(r);
-        return bytes <= HOP_MPI_BYTES_MOST ? bytes * ranks : bytes;
+        return read_alltoall(r);
     case HOP_COLLECTIVE_REDUCE:
         r->in_place = r->in_place && is_root;
         return read_reduction(r, is_root);
@@ -321,12 +316,12 @@ bool hop_mpi_call_read(const struct hop_mpi_shim *mpi, const struct hop_mpi_rank
     r.in_place = r.call->at['s'] >= 0 && argument(&r, 's') == mpi->in_place;
     shape->root = (uint32_t)root;
     shape->in_place = shape->kind == HOP_COLLECTIVE_BROADCAST;
-    shape->bytes = read_by_kind(&r, root);
+    shape->vector_bytes = read_by_kind(&r, root);
     if (shape->kind == HOP_COLLECTIVE_BARRIER)
         return true;
     if (!lies_somewhere(mpi, &wanted->in) || !lies_somewhere(mpi, &wanted->out))
-        wanted->op = shape->bytes = 0;
-    return shape->bytes > 0 && longest(shape, (uint32_t)ranks->size) <= HOP_MPI_BYTES_MOST;
+        wanted->op = shape->vector_bytes = 0;
+    return shape->vector_bytes > 0 && shape->vector_bytes <= HOP_MPI_BYTES_MOST;
 }
 
 bool hop_mpi_call_adds(const struct hop_mpi_shim *mpi, struct hop_mpi_wanted *wanted)

@@ -7,7 +7,7 @@
 
 #include "base/numa.h"
 
-_Static_assert(HOP_IS_TABLE_ROW(hop_mpi_row_of_table), "its rows begin as all rows do");
+_Static_assert(HOP_IS_TABLE_ROW(hop_mpi_row_of_table, from_bytes), "its rows begin as all rows do");
 
 const char *hop_mpi_table_name(unsigned collective)
 {
@@ -44,6 +44,7 @@ static void write_row(const void *from, struct hop_buffer *text)
 const struct hop_table_kind hop_mpi_table_kind = {
     .title = "collective     ranks       from  by",
     .notes = "lines of what it is for",
+    .of_vectors = true,
     .columns = "collective, ranks, size, library or an algorithm; remarks after a #",
     .example = "allreduce 4 16KiB default",
     .name = hop_mpi_table_name,

@@ -5,6 +5,7 @@
  *     # machine: Intel(R) Xeon(R) Processor @ 2.60GHz, 2 processors
  *     # mpi: Open MPI v4.1.4
  *     # hopcast: 1.0.0
+ *     # sizes: whole vectors, as nccl-tests prints them
  *     # collective     ranks       from  by
  *     allreduce            2         0B  library
  *     allreduce            2      16KiB  default    # 0.41 to 0.47 of the library's time

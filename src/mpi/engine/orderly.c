@@ -13,7 +13,7 @@ enum { PLACES = 64 }; /* of one reduction, so many inputs are folded at once (do
 bool hop_is_of_an_order(const struct hop_mpi_shim *mpi, const struct hop_mpi_wanted *wanted)
 {
     enum hop_reduce reduce;
-    return wanted->op && wanted->shape.bytes > 0 && wanted->shape.bytes <= HOP_MPI_BYTES_MOST &&
+    return wanted->op && wanted->shape.vector_bytes > 0 && wanted->shape.vector_bytes <= HOP_MPI_BYTES_MOST &&
            mpi->collectives->reduction(wanted->op, &reduce) &&
            (reduce == HOP_REDUCE_SUM || reduce == HOP_REDUCE_PROD) && mpi->collectives->rounded(wanted->type);
 }
@@ -36,7 +36,7 @@ struct parts {
 
 static bool cut(const struct hop_comm_state *state, const struct hop_mpi_wanted *wanted, struct parts *parts)
 {
-    int ranks = state->ranks->size, at = 0, size = (int)(wanted->shape.bytes / wanted->items);
+    int ranks = state->ranks->size, at = 0, size = (int)(wanted->shape.vector_bytes / wanted->items);
     parts->bytes = calloc((size_t)ranks * 4, sizeof(int));
     if (!parts->bytes)
         return false;

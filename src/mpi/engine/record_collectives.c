@@ -103,12 +103,10 @@ static bool describe(const struct hop_emitter *e, uint32_t collective, struct ho
                  : kind == HOP_COLLECTIVE_BROADCAST || kind == HOP_COLLECTIVE_SCATTER
                      ? sent.root
                      : member_of(record, collective, sent.to);
-    bool whole =
-        kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_ALLTOALL || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
-    what->bytes = whole ? sent.bytes * n : sent.bytes;
+    what->vector_bytes = hop_collective_has_parts(kind) ? sent.bytes * n : sent.bytes;
     if (kind == HOP_COLLECTIVE_ALLREDUCE) {
-        what->bytes = each && sent.most == 2 * (n - 1) ? vector_of(record, collective) : 0;
-        return what->bytes > 0;
+        what->vector_bytes = each && sent.most == 2 * (n - 1) ? vector_of(record, collective) : 0;
+        return what->vector_bytes > 0;
     }
     return sent.equal && sent.bytes > 0 &&
            (rooted
@@ -131,7 +129,7 @@ static uint32_t expand(struct hop_emitter *e, const struct hop_collective *what)
     for (uint32_t i = 0; i < e->expansion_count; i++) {
         const struct hop_collective *other = &e->expansions[i].what;
         if (other->kind == what->kind && other->members == what->members && other->root == what->root &&
-            other->bytes == what->bytes)
+            other->vector_bytes == what->vector_bytes)
             return i;
     }
     if (!HOP_GROW(&e->arena, e->expansions, e->expansion_count + 1)) {

@@ -58,7 +58,7 @@ bool hop_runs_parts(const struct hop_comm_state *state, const struct hop_mpi_wan
         return true;
     if (wanted->shape.kind == HOP_COLLECTIVE_ALLGATHER)
         return longest_part(state, wanted, &sum) * ranks <= sum + sum / 4;
-    uint64_t width = hop_type_bytes(wanted->shape.type), elements = wanted->shape.bytes / width;
+    uint64_t width = hop_type_bytes(wanted->shape.type), elements = wanted->shape.vector_bytes / width;
     for (uint64_t r = 0; r < ranks; r++) {
         if (hop_mpi_part(wanted, (int)r) != (elements / ranks + (r < elements % ranks)) * width)
             return false;
@@ -95,7 +95,7 @@ bool hop_run_collective(const struct hop_mpi_job *job, struct hop_comm_state *st
     uint64_t sum;
     shape.algorithm = algorithm;
     if (padded)
-        shape.bytes = longest_part(state, wanted, &sum);
+        shape.vector_bytes = longest_part(state, wanted, &sum) * (unsigned)state->ranks->size;
     if (!get_plan(job, state, &shape, wanted->comm, &plan))
         return false;
     *error = 0;
@@ -103,15 +103,15 @@ bool hop_run_collective(const struct hop_mpi_job *job, struct hop_comm_state *st
     void *out = hop_items_out(job, state, wanted, error);
     void *result = out;
     if (padded) {
-        char *longer = room(job, state, PADDED_IN, shape.bytes);
+        char *longer = room(job, state, PADDED_IN, shape.vector_bytes / (unsigned)state->ranks->size);
         memcpy(longer, in, (size_t)hop_mpi_part(wanted, state->ranks->own));
         in = longer;
-        result = room(job, state, PADDED_OUT, shape.bytes * (unsigned)state->ranks->size);
+        result = room(job, state, PADDED_OUT, shape.vector_bytes);
     }
     if (hop_plan_run(&state->plans, plan, result, in, &diag) != HOP_OK)
         end(job, state, wanted, &diag);
     if (padded)
-        close_up(state, wanted, out, result, shape.bytes);
+        close_up(state, wanted, out, result, shape.vector_bytes / (unsigned)state->ranks->size);
     hop_items_end(job, state, wanted, out, error);
     return true;
 }

@@ -47,7 +47,7 @@ static struct hop_mpi_items bytes_at(const struct climb *c, const void *address,
                                   .blocks = address != NULL};
 }
 
-/* A collective of this machine's ranks; `bytes` as in struct hop_collective_options. */
+/* A collective of this machine's ranks; of so long a vector. */
 static void within(struct climb *c, enum hop_collective_kind kind, void *out, const void *in, uint64_t bytes, int root)
 {
     const struct hop_plan_shape *shape = &c->wanted->shape;
@@ -61,11 +61,9 @@ static void within(struct climb *c, enum hop_collective_kind kind, void *out, co
     }
     wanted.shape = (struct hop_plan_shape){kind, shape->reduce, shape->type, (uint32_t)root, bytes, false, NULL};
     wanted.shape.in_place = kind == HOP_COLLECTIVE_BROADCAST;
-    wanted.in = bytes_at(c, in, bytes);
+    wanted.in = bytes_at(c, in, kind == HOP_COLLECTIVE_GATHER ? bytes / ranks : bytes);
     wanted.out = bytes_at(c, out,
-                          kind == HOP_COLLECTIVE_GATHER    ? bytes * ranks
-                          : kind == HOP_COLLECTIVE_SCATTER ? bytes / ranks
-                                                           : bytes);
+                          kind == HOP_COLLECTIVE_SCATTER ? bytes / ranks : bytes);
     if (c->state->here->never ||
         !hop_run_collective(c->job, c->state->here, &wanted, hop_algorithm_name(HOP_ALGORITHM_DEFAULT), &error))
         error = c->mpi->perform(kind, in, out, bytes, root, wanted.comm, wanted.type, wanted.op);
@@ -201,7 +199,7 @@ static void gather(struct climb *c)
     char *up = c->leads ? room(c, UP, own) : NULL, *all = NULL;
     if (is_root || (here && c->leads))
         all = is_root && levels->in_order ? c->out : room(c, SORTED, c->all);
-    within(c, HOP_COLLECTIVE_GATHER, up, c->in, c->part, 0);
+    within(c, HOP_COLLECTIVE_GATHER, up, c->in, own, 0);
     if (c->leads)
         note(c, c->mpi->gatherv(up, (int)own, all, levels->bytes, levels->at, c->machine, levels->leaders));
     if (here && c->place > 0)
@@ -267,7 +265,7 @@ static void all_to_all(struct climb *c)
     struct hop_two_levels *levels = c->levels;
     size_t ours = (size_t)levels->count[levels->own] * c->all;
     char *vectors = c->leads ? room(c, UP, ours) : NULL, *blocks = c->leads ? room(c, SORTED, ours) : NULL;
-    within(c, HOP_COLLECTIVE_GATHER, vectors, c->in, c->all, 0);
+    within(c, HOP_COLLECTIVE_GATHER, vectors, c->in, ours, 0);
     if (c->leads) {
         for (int m = 0; m < levels->machines; m++) {
             levels->bytes[m] = (int)((size_t)(levels->count[levels->own] * levels->count[m]) * c->part);
@@ -306,7 +304,7 @@ bool hop_runs_on_levels(const struct hop_comm_state *state, const struct hop_pla
     int most = 0;
     for (int m = 0; m < state->levels.machines; m++)
         most = state->levels.count[m] > most ? state->levels.count[m] : most;
-    return shape->kind != HOP_COLLECTIVE_ALLTOALL || shape->bytes * (unsigned)most <= LEADER_MOST;
+    return shape->kind != HOP_COLLECTIVE_ALLTOALL || shape->vector_bytes * (unsigned)most <= LEADER_MOST;
 }
 
 void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *state, const struct hop_mpi_wanted *wanted,
@@ -317,7 +315,7 @@ void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *sta
     bool of_each = shape->kind == HOP_COLLECTIVE_GATHER || shape->kind == HOP_COLLECTIVE_ALLGATHER;
     struct climb c = {.job = job, .mpi = job->mpi->collectives, .state = state, .levels = &state->levels};
     c.wanted = wanted;
-    c.all = of_each ? shape->bytes * ranks : shape->bytes;
+    c.all = shape->vector_bytes;
     c.part = c.all / ranks;
     for (unsigned r = 0; r < ranks && of_each && wanted->parts; r++)
         c.all = (r > 0 ? c.all : 0) + part_of(&c, (int)r);

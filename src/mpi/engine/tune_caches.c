@@ -17,7 +17,7 @@ struct hop_caches hop_caches_begin(const struct hop_trial *t)
 {
     struct hop_plan_shape shape = {.kind = HOP_COLLECTIVE_REDUCE_SCATTER,
                                    .type = HOP_TYPE_F32,
-                                   .bytes = PROBE,
+                                   .vector_bytes = PROBE,
                                    .algorithm = hop_algorithm_name(HOP_ALGORITHM_DIRECT)};
     bool known = !t->only && hop_plans_can(&shape, (uint32_t)t->ranks), expected = hop_processors_are_virtual();
     return (struct hop_caches){.known = known, .expected = t->tune->job->mpi->comm_all_agree(t->comm, expected)};

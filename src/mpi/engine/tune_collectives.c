@@ -98,7 +98,7 @@ static void look(const struct hop_trial *t, struct tried *tried)
            library_again_s = library_s < 0 ? -1 : hop_turn_brief(&again, library);
     for (unsigned a = HOP_ALGORITHM_DEFAULT; a < HOP_ALGORITHM_COUNT; a++) {
         struct hop_turn_way way = {hop_algorithm_name((enum hop_algorithm)a), NULL};
-        struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .bytes = t->bytes, .algorithm = way.by};
+        struct hop_plan_shape shape = {.kind = kind, .type = HOP_TYPE_F32, .vector_bytes = t->bytes, .algorithm = way.by};
         bool can = tried->worst[a] > 0 ||
                    (hop_collective_has(kind, (enum hop_algorithm)a) && hop_plans_can(&shape, (uint32_t)t->ranks));
         if (library_again_s <= 0 || !can || tried->worst[a] > HOPELESS) {
@@ -164,11 +164,6 @@ static bool know(unsigned kind, const struct tried *tried, const char **by, char
 }
 
 /* ---- sizes ---- */
-
-static bool is_cut(unsigned kind)
-{
-    return kind == HOP_COLLECTIVE_ALLTOALL || kind == HOP_COLLECTIVE_SCATTER || kind == HOP_COLLECTIVE_REDUCE_SCATTER;
-}
 
 static void add_row(const struct hop_trial *t, struct hop_table *table, uint64_t from, const char *by,
                     const char *remark, struct hop_failure *failure)
@@ -249,8 +244,9 @@ static uint32_t list_sizes(struct hop_trial *t, struct tried tried[SIZES])
     uint32_t count = 0;
     uint64_t most = t->kind == HOP_MPI_TABLE_NEIGHBOURS ? HOP_MPI_TRAVELS_MOST : SIZE_MOST;
     for (uint64_t size = SIZE_LEAST; size <= most && count < SIZES; size *= size < STEPS_FINE ? 2 : 4) {
-        t->bytes = is_cut(t->kind) ? size * (unsigned)t->ranks : t->kind == HOP_COLLECTIVE_BARRIER ? 0 : size;
-        if (hop_trial_longest(t) > LONGEST || (t->kind == HOP_COLLECTIVE_BARRIER && count > 0))
+        bool has_parts = hop_collective_has_parts((enum hop_collective_kind)t->kind);
+        t->bytes = has_parts ? size * (unsigned)t->ranks : t->kind == HOP_COLLECTIVE_BARRIER ? 0 : size;
+        if (t->bytes > LONGEST || (t->kind == HOP_COLLECTIVE_BARRIER && count > 0))
             break;
         tried[count++] = (struct tried){.bytes = t->bytes, .by = t->only};
     }
@@ -260,8 +256,8 @@ static uint32_t list_sizes(struct hop_trial *t, struct tried tried[SIZES])
 /* Whether the library does such a call, and in no long time. */
 static bool is_tried(const struct hop_trial *t)
 {
-    memset(t->in, 1, 2 * hop_trial_longest(t)); /* pages that nobody wrote are one page to all */
-    memset(t->out, 1, 2 * hop_trial_longest(t));
+    memset(t->in, 1, 2 * t->bytes); /* pages that nobody wrote are one page to all */
+    memset(t->out, 1, 2 * t->bytes);
     double once_s = hop_turn(t, library, 3);
     return once_s >= 0 && once_s <= LONG_S;
 }

@@ -20,13 +20,13 @@ static int do_ours(const struct hop_trial *t)
         uintptr_t arguments[8];
     } calls[HOP_COLLECTIVE_COUNT + 1] = {
         [HOP_COLLECTIVE_ALLREDUCE] = {CALL_MPI_Allreduce, {in, out, floats, single, sum, comm}},
-        [HOP_COLLECTIVE_ALLGATHER] = {CALL_MPI_Allgather, {in, t->bytes, byte, out, t->bytes, byte, comm}},
+        [HOP_COLLECTIVE_ALLGATHER] = {CALL_MPI_Allgather, {in, part, byte, out, part, byte, comm}},
         [HOP_COLLECTIVE_REDUCE_SCATTER] = {CALL_MPI_Reduce_scatter_block,
                                            {in, out, floats / (unsigned)t->ranks, single, sum, comm}},
         [HOP_COLLECTIVE_ALLTOALL] = {CALL_MPI_Alltoall, {in, part, byte, out, part, byte, comm}},
         [HOP_COLLECTIVE_BROADCAST] = {CALL_MPI_Bcast, {out, t->bytes, byte, 0, comm}},
         [HOP_COLLECTIVE_REDUCE] = {CALL_MPI_Reduce, {in, out, floats, single, sum, 0, comm}},
-        [HOP_COLLECTIVE_GATHER] = {CALL_MPI_Gather, {in, t->bytes, byte, out, t->bytes, byte, 0, comm}},
+        [HOP_COLLECTIVE_GATHER] = {CALL_MPI_Gather, {in, part, byte, out, part, byte, 0, comm}},
         [HOP_COLLECTIVE_SCATTER] = {CALL_MPI_Scatter, {in, part, byte, out, part, byte, 0, comm}},
         [HOP_COLLECTIVE_BARRIER] = {CALL_MPI_Barrier, {comm}},
         [HOP_MPI_TABLE_NEIGHBOURS] = {CALL_MPI_Neighbor_alltoall, {in, t->bytes, byte, out, t->bytes, byte, comm}},
@@ -48,12 +48,6 @@ bool hop_trial_over(const struct hop_trial *t)
     return !t->tune->job->mpi->comm_all_agree(t->comm, hop_now_s() < t->until_s);
 }
 
-uint64_t hop_trial_longest(const struct hop_trial *t)
-{
-    bool of_all = t->kind == HOP_COLLECTIVE_ALLGATHER || t->kind == HOP_COLLECTIVE_GATHER;
-    return of_all ? t->bytes * (unsigned)t->ranks : t->bytes;
-}
-
 static bool do_call(const struct hop_trial *t, const char *by)
 {
     t->tune->go_by(by);
@@ -72,8 +66,8 @@ double hop_turn(const struct hop_trial *t, struct hop_turn_way way, uint32_t cal
     barrier.bytes = 0;
     uint32_t first = calls / 4; /* what the other side's turn left cold is warm then */
     for (uint32_t i = 0; i < first + calls && fine; i++) {
-        own.in = t->in + (t->again ? 0 : i % 2 * hop_trial_longest(t));
-        own.out = t->out + (t->again ? 0 : i % 2 * hop_trial_longest(t));
+        own.in = t->in + (t->again ? 0 : i % 2 * t->bytes);
+        own.out = t->out + (t->again ? 0 : i % 2 * t->bytes);
         uint64_t begin_ns = hop_now_ns();
         fine = do_call(&own, way.by);
         sum_ns += i < first ? 0 : hop_now_ns() - begin_ns;

@@ -30,9 +30,9 @@ struct hop_trial {
     int ranks, rank;
     const char *only; /* what ours is called; NULL: by an algorithm */
     bool again;       /* the same data every time, from one place to one place */
-    uint64_t bytes;   /* as struct hop_collective_options has them */
-    char *in, *out;   /* twice hop_trial_longest bytes each */
-    double until_s;   /* as of the job */
+    uint64_t bytes; /* of the vector, as struct hop_collective_options has it, or of a neighbour's block */
+    char *in, *out; /* twice so many bytes each */
+    double until_s; /* as of the job */
 };
 
 /* How a call is done, and the barrier behind it: by an algorithm of ours; NULL: the library's. */
@@ -49,8 +49,6 @@ struct hop_ratios {
 
 /* Whether the time is over for one of the ranks: the same on all of them. */
 bool hop_trial_over(const struct hop_trial *t);
-/* Of a buffer's bytes. */
-uint64_t hop_trial_longest(const struct hop_trial *t);
 /* Seconds a call, the mean of all ranks, the same on all of them; negative: it failed on one. */
 double hop_turn(const struct hop_trial *t, struct hop_turn_way way, uint32_t calls);
 /* How many calls a turn is of, where a call takes half of `twice_s`. */
