@@ -135,7 +135,7 @@ static void collect(struct climb *c, char *all, char *part, bool back)
     if (!c->wanted->parts && back)
         within(c, HOP_COLLECTIVE_SCATTER, part, all, machine, 0);
     else if (!c->wanted->parts)
-        within(c, HOP_COLLECTIVE_GATHER, all, part, c->part, 0);
+        within(c, HOP_COLLECTIVE_GATHER, all, part, machine, 0);
     for (int p = 0; p < levels->count[levels->own] && c->wanted->parts; p++) {
         counts[p] = (int)part_of(c, levels->order[levels->first[levels->own] + p]);
         places[p] = at;
@@ -312,13 +312,10 @@ void hop_run_on_levels(const struct hop_mpi_job *job, struct hop_comm_state *sta
 {
     const struct hop_plan_shape *shape = &wanted->shape;
     unsigned ranks = (unsigned)state->ranks->size;
-    bool of_each = shape->kind == HOP_COLLECTIVE_GATHER || shape->kind == HOP_COLLECTIVE_ALLGATHER;
     struct climb c = {.job = job, .mpi = job->mpi->collectives, .state = state, .levels = &state->levels};
     c.wanted = wanted;
     c.all = shape->vector_bytes;
     c.part = c.all / ranks;
-    for (unsigned r = 0; r < ranks && of_each && wanted->parts; r++)
-        c.all = (r > 0 ? c.all : 0) + part_of(&c, (int)r);
     c.leads = c.levels->place == 0;
     c.machine = c.levels->machine[shape->root];
     c.place = c.levels->place_of[shape->root];
