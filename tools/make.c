@@ -16,7 +16,7 @@ static struct hop_schedule *make_pattern(struct request *r)
         tool_try(hop_pattern_parts(r->name, r->ranks.count, &parts, &tool_diag));
     tool_try(hop_pattern_schedule(r->name, &r->ranks, r->bytes / parts, &schedule, &tool_diag));
     if (r->bytes % parts)
-        hop_schedule_add_comment(schedule, "rounded down from %llu bytes to whole bytes in each rank's part",
+        hop_schedule_add_comment(schedule, "note: rounded down from %llu bytes to whole bytes in each rank's part",
                                  (unsigned long long)r->bytes);
     return schedule;
 }

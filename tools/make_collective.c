@@ -37,7 +37,7 @@ struct hop_schedule *make_collective(struct request *r)
     (void)tool_choose_algorithm(&options, r->ranks.count);
     tool_try(hop_make_collective(&r->ranks, &options, &schedule, &tool_diag));
     if (*rounded)
-        hop_schedule_add_comment(schedule, "%s", rounded);
+        hop_schedule_add_comment(schedule, "note: %s", rounded);
     return schedule;
 }
 

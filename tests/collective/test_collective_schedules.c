@@ -980,7 +980,7 @@ static void check_reductions(enum hop_collective_kind kind, const char *algorith
     const uint32_t nodes[4] = {0, 0, 1, 1};
     struct hop_ranks ranks = {devices, 4};
     struct hop_collective_options options = {
-        .kind = kind, .algorithm = algorithm, .bytes = 64, .type = HOP_TYPE_I32, .nodes = nodes};
+        .kind = kind, .algorithm = algorithm, .vector_bytes = 64, .type = HOP_TYPE_I32, .nodes = nodes};
     struct hop_schedule *schedule = NULL;
     CHECK(hop_make_collective(&ranks, &options, &schedule, D));
     for (uint32_t i = 0; i < hop_schedule_count(schedule); i++) {
