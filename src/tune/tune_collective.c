@@ -418,7 +418,7 @@ enum hop_status hop_tune_collective(struct hop_network *network, const struct ho
         return hop_fail(diag, HOP_ERR_INVALID, "a collective has an unknown kind or type");
     if (network && !t.collective.grid[0])
         hop_collective_grid(hop_network_topology(network), ranks, t.collective.grid);
-    t.collective.bytes = 0;
+    t.collective.vector_bytes = 0;
     enum hop_status status = check(&t);
     if (status != HOP_OK)
         return status;
