@@ -2,8 +2,8 @@
 /*
  * How far places are from each other, by each of the metrics that are sums. Both directions count half. One look at
  * every pair's routes gives all: first those of one direction, then the means. Places of a node that are equally far
- * from all of others have one gate. Of more places than ALL_PAIRS, the first usable one of each node stands for all of
- * it between nodes, and what is found by that is no proof.
+ * from all of others have one gate. Of more places than ALL_PAIRS on several nodes, the first usable one of each node
+ * stands for all of it between nodes, and what is found by that is no proof.
  */
 #include "map/map.h"
 #include "topology/route.h"
@@ -141,7 +141,7 @@ static void share_gates(struct meter *m, uint32_t *first)
 static bool fill_outer(struct meter *m, uint32_t *places)
 {
     const struct hop_map_places *p = &m->work->places;
-    bool whole = m->gates == p->count;
+    bool whole = m->gates > p->node_count;
     for (uint32_t i = 0; i < p->count; i++)
         m->gate[i] = whole ? i : p->node[i];
     for (uint32_t g = 0; g < m->gates; g++)
@@ -189,8 +189,8 @@ bool hop_map_distances_find(struct hop_map_work *work)
 {
     const struct hop_map_places *p = &work->places;
     uint32_t nodes = p->node_count;
-    struct meter m = {.work = work, .gates = p->count <= ALL_PAIRS ? p->count : nodes};
-    work->coarse = m.gates < p->count && !stand_alone(p);
+    struct meter m = {.work = work, .gates = nodes > 1 && p->count <= ALL_PAIRS ? p->count : nodes};
+    work->coarse = nodes > 1 && m.gates < p->count && !stand_alone(p);
     work->phase = "distances";
     for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++)
         m.least[metric] = INFINITY;
