@@ -20,6 +20,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/limit.h"
+#include "base/unnamed.h"
 
 #define FOLDER "/dev/shm"
 #define PIECE ((size_t)256 << 10) /* of what is allocated: a fraction of a millisecond */
@@ -115,55 +117,67 @@ static bool is_name(const char *text)
            strlen(text) + 2 <= HOP_SHARED_NAME_SIZE;
 }
 
-/* None of the first three, which a program may have closed and prints to all the same. */
+bool hop_shared_is_ours(const char *name)
+{
+    return ((name[0] == '/' && is_name(name + 1)) || hop_unnamed_is(name)) && !strchr(name + 1, '/');
+}
+
 static int open_new(const char *name)
 {
-    int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0 || file > STDERR_FILENO)
-        return file;
-    int higher = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
-    (void)close(file);
-    if (higher < 0)
+    int file = hop_file_above_streams(shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)), error = errno;
+    if (file < 0 && error != EEXIST)
         (void)shm_unlink(name);
     errno = error;
-    return higher;
+    return file;
 }
 
 /* A new file under a new name, with its lock. Before it has that, a sweep may remove it: then it has another. */
 static int create_held(char name[HOP_SHARED_NAME_SIZE])
 {
     struct stat info = {0};
-    for (;;) {
+    int file = hop_unnamed_create(name, HOP_SHARED_NAME_SIZE);
+    while (file < 0) {
         make_name(name);
-        int file = open_new(name);
+        file = open_new(name);
         if (file < 0 || flock(file, LOCK_SH) != 0 || fstat(file, &info) != 0 || info.st_nlink > 0)
             return file;
         (void)close(file);
+        file = -1;
     }
+    return file;
 }
 
-/* Files of names that others withdraw. */
+/* Files of names that others withdraw, and of sessions without one. */
 static struct {
     pthread_mutex_t lock;
-    int *files;
+    struct left_file {
+        int file;
+        bool unnamed;
+    } * files;
     uint32_t count, capacity;
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Closes those of names that are gone, and keeps one more; 0: none. */
-static void keep_left(int file)
+/* Whether a file has a name still, or never had one. */
+static bool is_wanted(int file, bool unnamed)
 {
     struct stat info;
+    return unnamed || (fstat(file, &info) == 0 && info.st_nlink > 0);
+}
+
+/* Closes those of names that are gone and the file `gone`, and keeps one more; 0: none. */
+static void keep_left(int file, bool unnamed, int gone)
+{
     uint32_t kept = 0;
     (void)pthread_mutex_lock(&left.lock);
     for (uint32_t i = 0; i < left.count; i++) {
-        if (fstat(left.files[i], &info) == 0 && info.st_nlink > 0)
+        if (left.files[i].file != gone && is_wanted(left.files[i].file, left.files[i].unnamed))
             left.files[kept++] = left.files[i];
         else
-            (void)close(left.files[i]);
+            (void)close(left.files[i].file);
     }
     left.count = kept;
     if (file && hop_grow(&left.files, &left.capacity, left.count + 1, sizeof *left.files))
-        left.files[left.count++] = file;
+        left.files[left.count++] = (struct left_file){file, unnamed};
     if (left.count == 0) {
         free(left.files);
         left.files = NULL;
@@ -174,7 +188,7 @@ static void keep_left(int file)
 
 void hop_shared_leave_named(struct hop_shared *shared)
 {
-    keep_left(shared->held);
+    keep_left(shared->held, hop_unnamed_is(shared->name), 0);
     shared->named = false;
     shared->held = 0;
 }
@@ -207,12 +221,14 @@ static int give_pages(int file, size_t size)
 /* The file gets its size, and its pages if it shall have them now; 0 or an error. */
 static int give_size(int file, size_t size, bool pages)
 {
-    int error = 0;
+    struct hop_limit limit;
+    int error = EINTR;
+    hop_limit_hold(&limit);
     if (pages)
-        return give_pages(file, size);
-    do
+        error = give_pages(file, size);
+    while (error == EINTR)
         error = ftruncate(file, (off_t)size) == 0 ? 0 : errno;
-    while (error == EINTR);
+    hop_limit_release(&limit);
     return error;
 }
 
@@ -226,7 +242,8 @@ static enum hop_status create(size_t size, bool pages, struct hop_shared *shared
     if (error) {
         hop_shared_withdraw(&made);
         hop_fail(diag, HOP_ERR_MEMORY, "no %zu bytes of shared memory: %s", made.size, strerror(error));
-        hop_diag_expect(diag, "smaller buffers, fewer ranks, or a larger " FOLDER);
+        hop_diag_expect(diag, "smaller buffers, fewer ranks, or a larger %s",
+                        error == EFBIG ? "limit of a file's size (ulimit -f)" : FOLDER);
         return HOP_ERR_MEMORY;
     }
     enum hop_status status = map(file, &made, diag);
@@ -266,7 +283,7 @@ enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, s
     struct hop_shared made = {0};
     struct stat info;
     (void)snprintf(made.name, sizeof made.name, "%s", name);
-    int file = shm_open(name, O_RDWR | O_CLOEXEC, 0);
+    int file = hop_unnamed_is(name) ? hop_unnamed_open(name) : shm_open(name, O_RDWR | O_CLOEXEC, 0);
     if (file < 0 || fstat(file, &info) != 0 || info.st_size <= 0) {
         int error = errno;
         if (file >= 0)
@@ -283,12 +300,13 @@ enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, s
 
 void hop_shared_withdraw(struct hop_shared *shared)
 {
-    if (shared->named)
+    bool unnamed = hop_unnamed_is(shared->name);
+    if (shared->named && !unnamed)
         (void)shm_unlink(shared->name);
     if (shared->named && shared->held)
         (void)close(shared->held);
     else if (shared->named)
-        keep_left(0);
+        keep_left(0, false, unnamed ? hop_unnamed_own(shared->name) : 0);
     shared->named = false;
     shared->held = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared memory with a name (POSIX), for processes of one machine and one user.
+ * Shared memory with a name (POSIX), for processes of one machine and one user; or, where all of them can find it so, without
+ * one (unnamed.h), which is called a name here all the same.
  *
  *     /dev/shm/hopcast-<pid>-<16 random hexadecimal digits of that process>-<number>
  *
@@ -39,6 +40,8 @@ void hop_shared_withdraw(struct hop_shared *shared); /* the name goes, the memor
 void hop_shared_finish(struct hop_shared *shared);   /* withdraws and unmaps; zeroed is allowed */
 /* It stays named and held until somebody withdraws it by its name, or this process and its children are gone. */
 void hop_shared_leave_named(struct hop_shared *shared);
+/* Whether a name is one that hop_shared_create gives. */
+bool hop_shared_is_ours(const char *name);
 /* Removes the names that nobody holds; how many. */
 unsigned hop_shared_sweep(void);
 /*

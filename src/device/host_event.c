@@ -25,10 +25,9 @@ void hop_host_handle_write(const char *kind, const struct hop_shared *shared, ui
 enum hop_status hop_host_handle_read(const struct hop_device_handle *handle, const char *kind,
                                      struct hop_host_handle *content, struct hop_diag *diag)
 {
-    static const char prefix[] = "/hopcast-";
     memcpy(content, handle->bytes, sizeof *content);
     if (memcmp(content->kind, kind, sizeof content->kind) == 0 && memchr(content->name, '\0', sizeof content->name) &&
-        strncmp(content->name, prefix, sizeof prefix - 1) == 0 && !strchr(content->name + 1, '/'))
+        hop_shared_is_ours(content->name))
         return HOP_OK;
     return hop_fail(diag, HOP_ERR_INVALID,
                     "what was to be imported is no handle of the host's\nthe bytes of one that a host device exported "

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/unnamed.h"
 #include "run/streams.h"
 #include "run/team.h"
 
@@ -330,9 +331,12 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     bool each_has_one;
     launch.timeout_s = options->timeout_s > 0 ? options->timeout_s : TIMEOUT_S;
     launch.timeout_s *= hop_max(hop_team_crowd(options->ranks, &each_has_one) / CROWD, 1);
+    const bool unnamed = hop_unnamed_use(true); /* all ranks are started here, and see each other */
     enum hop_status status = hop_session_create(options->ranks, launch.session, diag);
-    if (status != HOP_OK)
+    if (status != HOP_OK) {
+        (void)hop_unnamed_use(unnamed);
         return status;
+    }
     status = hop_shared_attach(launch.session, &launch.shared, diag);
     memcpy(launch.shared.name, launch.session, sizeof launch.shared.name); /* to be withdrawn, even if that failed */
     launch.board = launch.shared.memory;
@@ -373,5 +377,6 @@ enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_bo
     if (status != HOP_OK)
         (void)hop_shared_sweep(); /* of ranks that were lost */
     free(launch.children);
+    (void)hop_unnamed_use(unnamed);
     return status;
 }

@@ -2,6 +2,7 @@
 /* Team: ranks meet, and part. */
 #include "run/team.h"
 #include "base/random.h"
+#include "base/unnamed.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -318,6 +319,7 @@ static enum hop_status read_node_size(uint32_t *node_size, struct hop_diag *diag
 static enum hop_status join_as_launched(const char *session, const char *rank, const struct hop_team_options *options,
                                         struct hop_team **team, struct hop_diag *diag)
 {
+    (void)hop_unnamed_use(hop_unnamed_is(session)); /* as its launcher does */
     enum hop_status status = hop_team_join(session, (uint32_t)strtoul(rank, NULL, 10), options, team, diag);
     /* A program that this one starts is not this rank. */
     (void)unsetenv(HOP_LAUNCH_SESSION);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A campaign of signals: KILL, TERM, INT or STOP to a rank or the launcher of a run, at any moment from fork to exit.
+"""A campaign of signals: KILL, TERM, INT or STOP, and HUP or QUIT where hopcast is the launcher, to a rank or the launcher of a run, at any moment from fork to exit.
 
 usage: ends.py HOPCAST [COUNT [SEED]]        HOPCAST_MPI_PATH: the folder of the shims
 
 Launched by hopcast itself and by the MPIs that are there. Each time every rank ends within the timeout and 3 s, and no process
-or name in /dev/shm is left, but for those whose owners were all killed at once: the next run removes them. Ranks whose mpirun
+or name in /dev/shm is left, but for those of ranks of an mpirun that were all killed at once: the next run removes them. Ranks whose mpirun
 stands still first end what they do. hopcast's own launcher ends with 1 and names the rank, unless it got the signal itself or all was done already; an mpirun ends with anything
 but 0. HOPCAST_SOAK: 500 of them, and the times count; else 6, which end at all.
 
@@ -31,6 +31,7 @@ TIMEOUT_S, MORE_S = 2, 3
 PATIENCE_S = TIMEOUT_S + MORE_S if soak else 120  # a busy machine delays all
 RANKS = 3
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
+MORE_SIGNALS = (signal.SIGHUP, signal.SIGQUIT)  # of which an mpirun makes what it likes
 work = tempfile.mkdtemp()
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=work,
                   OMPI_MCA_btl_vader_backing_directory=work, LC_ALL="C")
@@ -118,7 +119,7 @@ def find_faults(trial, status, to_launcher, victim, took_s, left, done, more_s):
             faults.append("exit status %s, rank %d is not named" % (status, rank))
         if not trial.own and status == 0 and "every byte" not in text:
             faults.append("exit status 0")
-    if trial.names() and trial.own and not to_launcher:
+    if trial.names() and trial.own:
         faults.append("names are left: %s" % trial.names())
     return faults
 
@@ -172,7 +173,7 @@ def draw(takes_s):
     trials = []
     for number in range(count):
         launcher = list(launchers)[number % len(launchers)]
-        sent, to_launcher = random.choice(SIGNALS), random.random() < 0.3
+        sent, to_launcher = random.choice(SIGNALS + MORE_SIGNALS * (launcher == "own")), random.random() < 0.3
         more_s = 3 * takes_s[launcher] if sent == signal.SIGSTOP and to_launcher and launcher != "own" else 0
         trials.append((number, launcher, sent, to_launcher, random.uniform(0, 1.05 * takes_s[launcher]), random.randrange(RANKS), more_s))
     return trials

@@ -358,7 +358,7 @@ static void bogus_handles_are_refused(void **state)
     memcpy(bogus[3].bytes, &content, sizeof content);
     strcpy(content.name, "/hopcast-/../../etc/passwd");
     memcpy(bogus[4].bytes, &content, sizeof content);
-    strcpy(content.name, "/hopcast-0-0-0");
+    strcpy(content.name, "/hopcast-0-0123456789abcdef-0");
     memcpy(bogus[5].bytes, &content, sizeof content);
     for (size_t i = 0; i < HOP_COUNT(bogus); i++) {
         diag = (struct hop_diag){0};

@@ -516,6 +516,33 @@ static void when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up(
     assert_clean();
 }
 
+static int make_and_look(struct hop_team *team, void *context)
+{
+    struct hop_shared mine, theirs;
+    char names[2][HOP_SHARED_NAME_SIZE];
+    const pid_t *launcher = context;
+    TRY(hop_shared_create(1000, &mine, D));
+    TRY(hop_team_exchange(team, mine.name, names, sizeof mine.name, D));
+    TRY(hop_shared_attach(names[1 - hop_team_rank(team)], &theirs, D));
+    strcpy(theirs.memory, "seen");
+    unsigned named = count_names(getpid()) + count_names(*launcher);
+    TRY(hop_team_barrier(team, D));
+    bool seen = strcmp(mine.memory, "seen") == 0;
+    hop_shared_finish(&theirs);
+    hop_shared_finish(&mine);
+    return named == 0 && seen ? 0 : 1;
+}
+
+/* So nothing can be left of them; whatever others start has names (the tests that follow). */
+static void memory_of_ranks_that_are_started_here_has_no_name(void **state)
+{
+    (void)state;
+    pid_t launcher = getpid();
+    launch(2, false, make_and_look, &launcher);
+    launch(2, true, make_and_look, &launcher);
+    assert_clean();
+}
+
 static void names_of_living_processes_are_not_swept(void **state)
 {
     (void)state;
@@ -588,6 +615,7 @@ TEST_GROUP(team)
         cmocka_unit_test(who_gets_no_processor_does_not_stand_still),
         cmocka_unit_test(many_groups_leave_nothing_behind),
         cmocka_unit_test(when_the_launcher_is_killed_its_ranks_go_and_the_next_one_cleans_up),
+        cmocka_unit_test(memory_of_ranks_that_are_started_here_has_no_name),
         cmocka_unit_test(names_of_living_processes_are_not_swept),
         cmocka_unit_test(names_of_other_namespaces_are_swept_once_nobody_holds_them),
     };
