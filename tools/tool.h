@@ -3,7 +3,7 @@
  * What the subcommands share. The command uses the public headers, what is in base, how drawings say
  * quantities, and the builder of topologies.
  *
- * Exit status: 0 done, 1 a negative answer, 2 bad usage or input.
+ * Exit status: 0 done, 1 a negative answer, 2 bad usage or input, or output that cannot be written.
  */
 #ifndef HOP_TOOL_H
 #define HOP_TOOL_H

@@ -125,7 +125,7 @@ struct hop_launch_options {
 typedef int hop_rank_body(struct hop_team *team, void *context);
 /* *result: the highest that a body returned; 128 + its signal of one that was killed after it took leave (diag then says
  * which; the status is HOP_OK all the same). Fails when a rank was lost (killed, or silent), or all were stopped.
- * Meanwhile this thread blocks SIGCHLD. */
+ * Meanwhile this thread blocks SIGCHLD, and a process that ignores it does not: exit statuses would be lost. */
 HOP_API enum hop_status hop_launch(const struct hop_launch_options *options, hop_rank_body *body, void *context,
                                    int *result, struct hop_diag *diag);
 
