@@ -24,7 +24,8 @@ static void describe(const struct hop_op *op, char *way, size_t size)
                        op->to.device);
 }
 
-static void print_op(const struct run_request *r, const struct run_result *result, uint32_t i, struct time_unit unit)
+static void print_op(const struct run_request *r, const struct run_result *result, uint32_t i, struct time_unit unit,
+                     struct tool_table *table)
 {
     const struct hop_op *op = hop_schedule_op(r->schedule, i);
     const struct hop_measured_op *measured = hop_timeline_measured_op(result->timeline, i);
@@ -36,11 +37,10 @@ static void print_op(const struct run_request *r, const struct run_result *resul
         hop_format_bytes(op->bytes, size, sizeof size);
     if (op->bytes > 0 && seconds > 0 && op->kind != HOP_OP_RECEIVE) /* it takes what another operation moved */
         (void)snprintf(rate, sizeof rate, "%.3f", (double)op->bytes / seconds * 1e-9);
-    printf("%-16.60s %4u  %-22s %9s %10.2f %10.2f %9s %7s%s", op->name, measured->rank, way, size,
-           span.start_s * unit.a_second, span.end_s * unit.a_second, rate,
-           op->kind == HOP_OP_COPY ? measured->via == HOP_VIA_STAGED ? "staged" : "peer" : "",
-           measured->resent ? ", sent again" : "");
-    printf("\n");
+    tool_table_row(table, "%.60s\t%u\t%s\t%s\t%.2f\t%.2f\t%s\t%s%s", op->name, measured->rank, way, size,
+                   span.start_s * unit.a_second, span.end_s * unit.a_second, rate,
+                   op->kind == HOP_OP_COPY ? measured->via == HOP_VIA_STAGED ? "staged" : "peer" : "",
+                   measured->resent ? ", sent again" : "");
 }
 
 /* What the repeated launches took. */
@@ -131,6 +131,28 @@ static bool is_defined(const struct run_request *r)
     return r->plan.definition && hop_definition_is_exact(r->plan.definition, r->plan.definition_ranks);
 }
 
+static void print_ops(const struct run_request *r, const struct run_result *result, uint32_t shown,
+                      struct time_unit unit)
+{
+    struct tool_column columns[] = {{"operation", -16, 0},
+                                    {"rank", 4, 5},
+                                    {"", -22, 2},
+                                    {"size", 9, 4},
+                                    {tool_text("start %s", unit.name), 10, 0},
+                                    {tool_text("end %s", unit.name), 10, 0},
+                                    {"GB/s", 9, 1},
+                                    {"way", 0, 3}};
+    struct tool_table table;
+    for (uint32_t i = 0; i < shown; i++) {
+        int name = (int)strlen(hop_schedule_op(r->schedule, i)->name);
+        columns[0].width = -name < columns[0].width ? -(name < 60 ? name : 60) : columns[0].width;
+    }
+    tool_table_begin(&table, stdout, columns, HOP_COUNT(columns));
+    for (uint32_t i = 0; i < shown; i++)
+        print_op(r, result, i, unit, &table);
+    tool_table_end(&table);
+}
+
 static void show_table(const struct run_request *r, const struct run_result *result)
 {
     uint32_t count = hop_schedule_count(r->schedule), shown = r->rows < count ? (uint32_t)r->rows : count;
@@ -141,10 +163,7 @@ static void show_table(const struct run_request *r, const struct run_result *res
         printf("emulated: %s, %g times as slow; its arbitration is an assumption (docs/emulated.md)\n",
                hop_topology_name(r->plan.emulate), r->plan.slower);
     if (shown > 0)
-        printf("%-16s %4s  %-22s %9s %7s %s %7s %s %9s %7s\n", "operation", "rank", "", "size", "start", unit.name,
-               "end", unit.name, "GB/s", "way");
-    for (uint32_t i = 0; i < shown; i++)
-        print_op(r, result, i, unit);
+        print_ops(r, result, shown, unit);
     if (shown < count)
         printf("... and %u more (--rows 0: all)\n", count - shown);
     printf("makespan %.4f %s%s\n", makespan_s * unit.a_second, unit.name,
