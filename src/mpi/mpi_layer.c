@@ -338,10 +338,8 @@ void hop_layer_comm_free(uintptr_t comm)
 static void begin(const struct hop_mpi_shim *mpi, uintptr_t comm)
 {
     if (!mpi->begin(comm, &layer.rank, &layer.ranks)) {
-        (void)fprintf(
-            stderr,
-            "libhopcast_mpi.so: not all ranks have it preloaded, so the job ends; mpirun of Open MPI hands it on "
-            "by -x LD_PRELOAD\n");
+        hop_mpi_tell("not all ranks have it preloaded, so the job ends; mpirun of Open MPI hands it on "
+                     "by -x LD_PRELOAD");
         mpi->give_up(1);
     }
     if (!hop_counts_begin(layer.ranks))

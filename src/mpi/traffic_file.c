@@ -8,6 +8,7 @@
 
 #include "base/json_write.h"
 #include "base/replace.h"
+#include "mpi/say.h"
 #include "mpi/summary.h"
 #include "mpi/ticks.h"
 
@@ -253,8 +254,7 @@ static void write_file(struct file *file, const char *path)
     hop_sites_finish(&file->sites);
     compose(&out, file);
     if (out.failed || !hop_replace_file(path, out.text))
-        (void)fprintf(stderr, "libhopcast_mpi.so: no traffic file %s: %s\n", path,
-                      out.failed ? "out of memory" : strerror(errno));
+        hop_mpi_tell("no traffic file %s: %s", path, out.failed ? "out of memory" : strerror(errno));
     hop_buffer_finish(&out);
 }
 
@@ -335,7 +335,7 @@ void hop_traffic_file_of_all(const struct hop_mpi_run *run)
         say_summary(file);
     }
     if (!fine)
-        (void)fprintf(stderr, "libhopcast_mpi.so: rank %d's traffic is lost: no memory or no connection\n", run->rank);
+        hop_mpi_tell("rank %d's traffic is lost: no memory or no connection", run->rank);
     drop(&own);
     if (file)
         finish(file);
@@ -351,8 +351,7 @@ void hop_traffic_file_of_one(const struct hop_mpi_run *run)
         file->run = run;
         put_rank(file, run->rank, &own);
         write_file(file, path);
-        (void)fprintf(stderr, "libhopcast_mpi.so: rank %d ended by %s: what it had counted is in %s\n", run->rank,
-                      run->ended, path);
+        hop_mpi_tell("rank %d ended by %s: what it had counted is in %s", run->rank, run->ended, path);
     }
     drop(&own);
     if (file)

@@ -13,6 +13,7 @@
 #include "mpi/device_memory.h"
 #include "mpi/mpi_engine.h"
 #include "mpi/ticks.h"
+#include "mpi/say.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static void *find_next(enum hop_mpi_call call, bool inner)
     (void)snprintf(name, sizeof name, "%s%s", inner ? "P" : "", hop_mpi_rows[call].name);
     found = hop_layer_next(name);
     if (!found) {
-        (void)fprintf(stderr, "libhopcast_mpi.so: no MPI in this process has %s\n", name);
+        hop_mpi_tell("no MPI in this process has %s", name);
         _exit(127); /* as where a symbol is not found */
     }
     __atomic_store_n(&next[call][inner], found, __ATOMIC_RELEASE);

@@ -3,6 +3,7 @@
 #include "mpi/engine/collectives.h"
 #include "mpi/engine/mapping.h"
 #include "mpi/engine/record.h"
+#include "mpi/say.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static void check_switch(const struct hop_mpi_job *job, enum hop_mpi_asked asked
 {
     const char *value = job->asked[asked];
     if (job->rank == 0 && value[0] && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-        (void)fprintf(stderr, "libhopcast_mpi.so: %s=%s does nothing: only 1 asks for it\n", name, value);
+        hop_mpi_tell("%s=%s does nothing: only 1 asks for it", name, value);
 }
 
 static void begin(const struct hop_mpi_job *job, bool takes[HOP_MPI_CALL_COUNT])

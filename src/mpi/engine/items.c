@@ -3,13 +3,14 @@
 #include "mpi/engine/run_collective.h"
 
 #include "mpi/device_memory.h"
+#include "mpi/say.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 void hop_collective_die(const struct hop_mpi_job *job, const char *what)
 {
-    (void)fprintf(stderr, "libhopcast_mpi.so: rank %d: %s; the job ends\n", job->rank, what);
+    hop_mpi_tell("rank %d: %s; the job ends", job->rank, what);
     job->give_up("a failed collective of hopcast's");
     _exit(1);
 }

@@ -9,6 +9,7 @@
 
 #include "base/numa.h"
 #include "device/gpu.h"
+#include "mpi/say.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -174,8 +175,7 @@ void hop_mapped_device_look(bool verbose, int rank)
     memcpy(own.other, other, sizeof own.other);
     __atomic_store_n(&other_seen, true, __ATOMIC_RELEASE);
     if (verbose)
-        (void)fprintf(stderr, "libhopcast_mpi.so: rank %d: the program chose %s itself, not %s of the map; so it is\n",
-                      rank, other, own.bus_id);
+        hop_mpi_tell("rank %d: the program chose %s itself, not %s of the map; so it is", rank, other, own.bus_id);
 }
 
 const char *hop_mapped_device_other(void)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/replace.h"
 #include "mpi/engine/record.h"
+#include "mpi/say.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -95,7 +96,7 @@ static uint64_t limit_of(const struct hop_mpi_job *job)
     if (text[0] && hop_parse_bytes(text, strlen(text), &bytes, &diag) != HOP_OK) {
         bytes = LIMIT_BYTES;
         if (job->rank == 0)
-            (void)fprintf(stderr, "libhopcast_mpi.so: HOPCAST_MPI_RECORD_LIMIT=%s: %s; it is 64MiB\n", text, diag.what);
+            hop_mpi_tell("HOPCAST_MPI_RECORD_LIMIT=%s: %s; it is 64MiB", text, diag.what);
     }
     return bytes / (uint64_t)job->ranks;
 }
@@ -106,8 +107,7 @@ static void choose_algorithms(const struct hop_mpi_job *job)
     struct hop_diag diag;
     own.options = (struct hop_trace_options){.size = sizeof own.options};
     if (text[0] && hop_trace_options_parse(text, &own.options, &diag) != HOP_OK && job->rank == 0)
-        (void)fprintf(stderr, "libhopcast_mpi.so: HOPCAST_MPI_RECORD_COLLECTIVES=%s: %s; expected %s\n", text,
-                      diag.what, diag.expected);
+        hop_mpi_tell("HOPCAST_MPI_RECORD_COLLECTIVES=%s: %s; expected %s", text, diag.what, diag.expected);
 }
 
 /* A job that another one has spawned puts its number before the name's end. */
@@ -135,8 +135,9 @@ static bool can_be_written(void)
     for (size_t i = 0; i < HOP_COUNT(paths) && own.job->rank == 0; i++) {
         if (!paths[i][0] || hop_can_replace(paths[i]))
             continue;
-        (void)fprintf(stderr, "libhopcast_mpi.so: %s cannot be written: %s; expected: a folder that is there, and may be "
-                      "written to; nothing is recorded\n", paths[i], strerror(errno));
+        hop_mpi_tell("%s cannot be written: %s; expected: a folder that is there, and may be "
+                     "written to; nothing is recorded",
+                     paths[i], strerror(errno));
         fine = false;
     }
     return own.job->mpi->all_agree(fine);
@@ -146,8 +147,8 @@ bool hop_record_begin(const struct hop_mpi_job *job)
 {
     if (!job->asked[ASKED_RECORD][0] && strcmp(job->asked[ASKED_WAITING], "1") != 0) {
         if (job->asked[ASKED_RECORD_TIMES][0] && job->rank == 0)
-            (void)fprintf(stderr, "libhopcast_mpi.so: HOPCAST_MPI_RECORD_TIMES does nothing without HOPCAST_MPI_RECORD or "
-                          "HOPCAST_MPI_WAITING=1\n");
+            hop_mpi_tell("HOPCAST_MPI_RECORD_TIMES does nothing without HOPCAST_MPI_RECORD or "
+                         "HOPCAST_MPI_WAITING=1");
         return false;
     }
     own.job = job;
@@ -273,10 +274,9 @@ static void say_full(const struct hop_mpi_record *record)
         }
     }
     if (cut != UINT64_MAX)
-        (void)fprintf(stderr,
-                      "libhopcast_mpi.so: rank %" PRIu32 " could keep no more calls after %.3f s: what is recorded "
-                      "ends there; HOPCAST_MPI_RECORD_LIMIT (64MiB, of all ranks together) says how much is kept\n",
-                      rank, (double)cut * 1e-9);
+        hop_mpi_tell("rank %" PRIu32 " could keep no more calls after %.3f s: what is recorded "
+                     "ends there; HOPCAST_MPI_RECORD_LIMIT (64MiB, of all ranks together) says how much is kept",
+                     rank, (double)cut * 1e-9);
 }
 
 void hop_record_end(void)
@@ -296,8 +296,7 @@ void hop_record_end(void)
         own.whole = hop_record_match(&own.record) && hop_record_waiting(&own.record, &own.json, &own.text);
     }
     if (own.job->rank == 0 && !own.whole)
-        (void)fprintf(stderr, "libhopcast_mpi.so: the record is lost: no %s\n",
-                      fine ? "memory" : "memory or no connection");
+        hop_mpi_tell("the record is lost: no %s", fine ? "memory" : "memory or no connection");
     free(mine);
 }
 
@@ -308,10 +307,9 @@ void hop_record_write_files(void)
         return;
     const char *path = name_file(), *times = name_times();
     if (own.whole && path[0] && hop_record_write(&own.record, path, &diag) != HOP_OK)
-        (void)fprintf(stderr, "libhopcast_mpi.so: no schedule %s: %s%s%s\n", path, diag.what,
-                      diag.expected[0] ? "; expected: " : "", diag.expected);
+        hop_mpi_tell("no schedule %s: %s%s%s", path, diag.what, diag.expected[0] ? "; expected: " : "", diag.expected);
     if (own.whole && times[0] && hop_record_write_times(&own.record, times, &diag) != HOP_OK)
-        (void)fprintf(stderr, "libhopcast_mpi.so: no times %s: %s\n", times, diag.what);
+        hop_mpi_tell("no times %s: %s", times, diag.what);
     free(own.first);
     free(own.last);
     hop_arena_finish(&own.record.arena);

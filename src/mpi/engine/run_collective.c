@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* By a schedule. */
 #include "mpi/engine/run_collective.h"
+#include "mpi/say.h"
 
 #include <stdio.h>
 
@@ -31,7 +32,7 @@ static bool get_plan(const struct hop_mpi_job *job, struct hop_comm_state *state
     bool fine = hop_plans_get(&state->plans, state->team, shape, plan, &diag) == HOP_OK;
     bool all = job->mpi->comm_all_agree(comm, fine);
     if (!fine && job->verbose)
-        (void)fprintf(stderr, "libhopcast_mpi.so: rank %d: %s; the library does it\n", job->rank, diag.what);
+        hop_mpi_tell("rank %d: %s; the library does it", job->rank, diag.what);
     if (!all)
         hop_comm_give_up(state);
     return all;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/numa.h"
+#include "mpi/say.h"
 #include "run/plans.h"
 
 #define VARIES 2.0  /* times as long: caches that come and go, no noise */
@@ -61,10 +62,9 @@ double hop_caches_await(const struct hop_trial *t, struct hop_caches *caches, co
     while ((caches->expected || come_and_go(caches)) && !is_new(caches, earlier_s, count, now_s) &&
            caches->waited_s < WAIT_S && !hop_trial_over(t)) {
         if (caches->waited_s == 0 && t->rank == 0)
-            (void)fprintf(stderr,
-                          "libhopcast_mpi.so: processors of a virtual machine may share a cache at times: waiting, "
-                          "%.0f s at most, to measure with and without\n",
-                          WAIT_S);
+            hop_mpi_tell("processors of a virtual machine may share a cache at times: waiting, "
+                         "%.0f s at most, to measure with and without",
+                         WAIT_S);
         uint64_t begin_ns = hop_now_ns();
         now_s = probe(t, caches);
         caches->waited_s += t->tune->job->mpi->collectives->mean((double)(hop_now_ns() - begin_ns) * 1e-9, t->comm);

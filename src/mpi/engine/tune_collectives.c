@@ -21,6 +21,7 @@
 #include "base/replace.h"
 #include "mpi/engine/levels.h"
 #include "mpi/engine/tune_caches.h"
+#include "mpi/say.h"
 #include "run/plans.h"
 
 #define LONG_S 0.25     /* of a call of the library's: from that size on it is not tried, as over slow networks */
@@ -299,8 +300,8 @@ static void tell(struct tuning *tuning, const struct hop_trial *t, const struct 
     if (tuning->tune->job->rank != 0 || now_s - tuning->told_s < TOLD_S)
         return;
     tuning->told_s = now_s;
-    (void)fprintf(stderr, "libhopcast_mpi.so: measuring among %d ranks, pass %d of %d: %s, after %.0f s\n", t->ranks,
-                  among->passes + 1, among->planned, hop_mpi_table_name(t->kind), now_s - tuning->begun_s);
+    hop_mpi_tell("measuring among %d ranks, pass %d of %d: %s, after %.0f s", t->ranks, among->passes + 1,
+                 among->planned, hop_mpi_table_name(t->kind), now_s - tuning->begun_s);
 }
 
 /* Every collective's sizes of a pass. */
@@ -422,10 +423,9 @@ enum hop_status hop_tune_collectives(const struct hop_tune_job *tune, struct hop
         return hop_fail_memory(diag);
     }
     if (tune->job->rank == 0 && here > sysconf(_SC_NPROCESSORS_ONLN))
-        (void)fprintf(stderr,
-                      "libhopcast_mpi.so: %d ranks on %ld processors: an MPI that gives them up while it waits "
-                      "is slower, and what is found here holds for such jobs alone\n",
-                      here, sysconf(_SC_NPROCESSORS_ONLN));
+        hop_mpi_tell("%d ranks on %ld processors: an MPI that gives them up while it waits "
+                     "is slower, and what is found here holds for such jobs alone",
+                     here, sysconf(_SC_NPROCESSORS_ONLN));
     if (levels) {
         try_among(&tuning, tune->job->ranks, tune->job->rank, true, HOP_MPI_TABLE_MACHINES);
         try_neighbours(&tuning);
