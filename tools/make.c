@@ -21,7 +21,7 @@ static struct hop_schedule *make_pattern(struct request *r)
     return schedule;
 }
 
-#define COMMON "on set devices bytes format json "
+#define COMMON "on gpu cpu set devices bytes format json "
 #define COLLECTIVE COMMON "output algorithm ranks ranks-per-device type in-place segment list "
 static const struct pattern in_words = {NULL, COMMON "output", make_pattern};
 static const struct pattern patterns[] = {
@@ -144,8 +144,16 @@ static void check(struct request *r)
         tool_bad_usage(&tool_make, "-n RANKS, --on TOPOLOGY or --devices LIST is needed: which ranks take part?");
     if (r->pattern == &in_words && nowhere && !strchr(r->name, ':'))
         tool_bad_usage(&tool_make, "--on TOPOLOGY or --devices LIST is needed: which devices take part?");
-    if (!r->source && !r->pattern->make)
+    if (r->pattern->make)
+        return;
+    if (!r->source)
         tool_bad_usage(&tool_make, "--on TOPOLOGY is needed: graphs are counted up to its symmetries");
+    static const char *const of_graphs[] = {"json", "format", "bytes"}; /* which counts have not */
+    for (size_t i = 0; i < HOP_COUNT(of_graphs) && !r->output_dir; i++) {
+        if (tool_given(&r->given, of_graphs[i]) && !(r->list && strcmp(of_graphs[i], "bytes") == 0))
+            tool_bad_usage(&tool_make, "--%s goes with graphs that are written: --output-dir DIR%s", of_graphs[i],
+                           strcmp(of_graphs[i], "bytes") == 0 ? " or --list" : "");
+    }
 }
 
 /* ---- output ---- */

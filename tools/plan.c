@@ -106,16 +106,20 @@ static const struct tool_option table[] = {
 
 /* ---- the work ---- */
 
-/* The flows of traffic as copies, all at once. */
-static void make_exchange(struct map_input *input)
+/* A pattern as `hopcast make` writes it, each rank's sends in the same order; other traffic as copies, all at once. */
+static void make_exchange(const struct plan_request *r, struct map_input *input)
 {
     uint32_t ranks = hop_traffic_ranks(input->traffic);
+    bool of_devices = r->map.memory == HOP_MEMORY_DEVICE && !r->map.host && !strstr(r->map.source, ",memory=");
     const char **devices = tool_alloc(ranks, sizeof *devices), **hosts = tool_alloc(ranks, sizeof *hosts);
-    for (uint32_t r = 0; r < ranks; r++) {
-        devices[r] = tool_text("rank%u", r);
-        hosts[r] = tool_text("rank%u.host", r);
+    for (uint32_t i = 0; i < ranks; i++) {
+        devices[i] = tool_text("rank%u", i);
+        hosts[i] = tool_text("rank%u.host", i);
     }
-    tool_try(hop_traffic_to_schedule(input->traffic, devices, hosts, &input->exchange, &tool_diag));
+    tool_try(hop_pattern_is(r->map.source) && of_devices
+                 ? hop_pattern_schedule(r->map.source, &(struct hop_ranks){devices, ranks}, 1 << 20, &input->exchange,
+                                        &tool_diag)
+                 : hop_traffic_to_schedule(input->traffic, devices, hosts, &input->exchange, &tool_diag));
 }
 
 /* One rank a device that is not excluded. */
@@ -184,7 +188,7 @@ static struct ranks_input read_input(struct plan_request *r, struct map_input *i
     } else {
         map_read_traffic(&r->map, input);
         if (!input->exchange)
-            make_exchange(input);
+            make_exchange(r, input);
     }
     read_placement(r, input);
     map_check_files(&r->map, input);

@@ -183,9 +183,9 @@ static void check(const struct request *r)
     const char *alone = tool_given(&r->given, "packet-set") ? "packet-set" : r->faults.count ? "fault" : NULL;
     if (alone && r->fidelity != HOP_FIDELITY_PACKET)
         tool_bad_usage(&tool_predict, "--%s goes with --fidelity packet", alone);
-    if (several && (r->gantt || r->json || r->trace || r->explain))
-        tool_bad_usage(&tool_predict,
-                       "--gantt, --json, --trace and --explain take one schedule on one topology with one model");
+    if (several && (r->gantt || r->json || r->trace || r->explain || tool_given(&r->given, "rows")))
+        tool_bad_usage(&tool_predict, "--gantt, --json, --trace, --explain and --rows take one schedule on one topology "
+                                      "with one model");
     if ((uint64_t)r->schedules.count * r->topologies.count > CASE_LIMIT / models)
         tool_bad_usage(&tool_predict, "more than %d cases", CASE_LIMIT);
 }
