@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -120,14 +121,44 @@ static void fail_value(const struct hop_json *at, const char *expected)
 
 /* ---- documents ---- */
 
+/* A character for which jansson finds no memory is left out of its string, and nothing says so but errno, until the next
+ * number is read. So jansson gets one byte at a time, and errno is looked at before each. */
+struct feed {
+    const char *at, *end;
+    bool lacked;
+};
+
+static size_t next_byte(void *buffer, size_t size, void *context)
+{
+    struct feed *feed = context;
+    (void)size;
+    feed->lacked = feed->lacked || errno == ENOMEM;
+    if (feed->lacked || feed->at == feed->end)
+        return 0;
+    *(char *)buffer = *feed->at++;
+    return 1;
+}
+
+json_t *hop_json_parse(const char *text, size_t size, size_t flags, json_error_t *error)
+{
+    struct feed feed = {text, text + size, false};
+    errno = 0;
+    json_t *value = json_load_callback(next_byte, &feed, flags, error);
+    if (!feed.lacked && errno != ENOMEM)
+        return value;
+    json_decref(value);
+    error->text[JSON_ERROR_TEXT_LENGTH - 1] = (char)json_error_out_of_memory;
+    return NULL;
+}
+
 void hop_json_load(const struct hop_source *source, struct hop_json *document, struct hop_failure *failure)
 {
     json_error_t error;
-    json_t *value = json_loadb(source->text, source->size, JSON_REJECT_DUPLICATES, &error);
+    json_t *value = hop_json_parse(source->text, source->size, JSON_REJECT_DUPLICATES, &error);
     *document = (struct hop_json){.value = value, .key = source->name, .failure = failure};
     if (value)
         return;
-    if (json_error_code(&error) == json_error_out_of_memory || !error.text[0]) { /* jansson need not say so */
+    if (json_error_code(&error) == json_error_out_of_memory) {
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
         return;
     }

@@ -2,6 +2,7 @@
 /* Looking at XML. */
 #include "import/xml.h"
 
+#include <errno.h>
 #include <libxml/parser.h>
 #include <string.h>
 
@@ -40,24 +41,38 @@ bool hop_xml_begins(const char *text, const char *name)
     return *at == '<' && is_name(at + 1, name);
 }
 
+/* libxml2 prints what no one takes, memory that lacks whatever its options say. */
+static void take(void *context, xmlError *error)
+{
+    (void)context, (void)error;
+}
+
 xmlDoc *hop_xml_parse(const struct hop_source *source, struct hop_failure *failure)
 {
+    errno = 0; /* which tells of memory that lacked, also where libxml2 says that something else is wrong */
+    xmlStructuredErrorFunc taken = xmlStructuredError;
+    void *taken_context = xmlStructuredErrorContext;
+    xmlSetStructuredErrorFunc(NULL, take);
     xmlParserCtxt *parser = xmlNewParserCtxt();
     xmlDoc *document =
         parser ? xmlCtxtReadMemory(parser, source->text, (int)source->size, NULL, NULL,
-                                   XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES)
+                                   XML_PARSE_NONET | XML_PARSE_BIG_LINES)
                : NULL;
     const xmlError *error = parser && !document ? xmlCtxtGetLastError(parser) : NULL;
     const char *message = error && error->message ? error->message : "not well-formed";
-    if (!parser || (error && error->code == XML_ERR_NO_MEMORY))
+    if (!parser || errno == ENOMEM) {
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    else if (!document && strstr(message, "depth")) /* a limit of libxml2, whose words are for programmers */
+        xmlFreeDoc(document);
+        document = NULL;
+    } else if (!document && strstr(message, "depth")) { /* a limit of libxml2, whose words are for programmers */
         hop_failure_set(failure, HOP_ERR_LIMIT, "elements are nested too deep\nelements at most 256 deep");
-    else if (!document)
+    } else if (!document) {
         hop_failure_set(failure, HOP_ERR_SYNTAX, "malformed XML: %.*s\nwell-formed XML; was the file cut off?",
                         (int)strcspn(message, "\n"), message);
+    }
     hop_failure_place(failure, "%.150s:%d:%d", source->name, error ? error->line : 1, error ? error->int2 : 1);
     xmlFreeParserCtxt(parser);
+    xmlSetStructuredErrorFunc(taken_context, taken);
     return document;
 }
 

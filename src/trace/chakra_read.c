@@ -13,9 +13,9 @@
 #include "trace/chakra.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/protobuf.h"
 #include "schedule/schedule.h"
 
@@ -264,12 +264,15 @@ static void read_groups(const struct reader *r, const char *text, size_t length)
     static const char key[] = "\"pg_name\"";
     if (length < 4 || !memmem(text, length, key, sizeof key - 1))
         return;
-    json_t *list = json_loadb(text + 2, length - 4, 0, NULL);
+    json_error_t error = {0};
+    json_t *list = hop_json_parse(text + 2, length - 4, 0, &error);
     bool fine = json_is_array(list);
     for (size_t i = 0; fine && i < json_array_size(list); i++)
         fine = add_group(r, json_array_get(list, i));
     json_decref(list);
-    if (!fine)
+    if (json_error_code(&error) == json_error_out_of_memory)
+        hop_failure_set(r->failure, HOP_ERR_MEMORY, "out of memory");
+    else if (!fine)
         hop_failure_set(r->failure, HOP_ERR_SYNTAX,
                         "the process groups that a metadata node lists cannot be read\n"
                         "['[{\"pg_name\": \"1\", \"ranks\": [0, 1]}, ...]']");
