@@ -6,6 +6,7 @@
  */
 #include "base/json_write.h"
 #include "calibrate/fit.h"
+#include "topology/route.h"
 
 #include <math.h>
 #include <string.h>
@@ -69,13 +70,15 @@ double hop_fit_alone(const struct hop_fitting *f, uint32_t group)
 double hop_fit_most_alone(const struct hop_fitting *f)
 {
     struct hop_router *router = hop_router_create(f->topology);
-    struct hop_diag ignored;
     double most = 0;
-    for (uint32_t g = 0; router && g < f->groups; g++) {
+    (void)hop_failure_none(f->failure, router != NULL);
+    for (uint32_t g = 0; router && g < f->groups && f->failure->status == HOP_OK; g++) {
         double rate_Bps = hop_fit_alone(f, g);
-        uint32_t route;
-        if (rate_Bps <= most ||
-            hop_router_find(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route, &ignored) != HOP_OK)
+        uint32_t route = HOP_NONE;
+        if (rate_Bps > most)
+            f->failure->status = hop_router_try(router, device_of(f, g, 0, true), device_of(f, g, 0, false), &route,
+                                                f->failure->diag);
+        if (f->failure->status != HOP_OK || route == HOP_NONE)
             continue;
         const struct hop_route *way = hop_router_route(router, route);
         uint32_t first = way->links[0] / 2, last = way->links[way->link_count - 1] / 2;

@@ -28,8 +28,11 @@ static void look(const struct meter *m, uint32_t from, uint32_t to, double *cons
                  size_t at)
 {
     struct hop_route route;
-    bool found = hop_router_sums(m->work->router, m->work->places.device[from], m->work->places.device[to], &route,
-                                 NULL) == HOP_OK;
+    enum hop_status status =
+        hop_router_sums(m->work->router, m->work->places.device[from], m->work->places.device[to], &route, NULL);
+    bool found = status == HOP_OK;
+    if (status == HOP_ERR_MEMORY)
+        (void)hop_map_did(m->work, hop_fail_memory(m->work->diag));
     for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
         if (hop_map_is_sum(metric))
             table[metric][at] = found ? hop_map_measures[metric].length(&route) : INFINITY;
@@ -199,7 +202,10 @@ bool hop_map_distances_find(struct hop_map_work *work)
     uint32_t *listed = hop_arena_alloc(&work->arena, ((size_t)p->count + nodes) * sizeof *listed);
     if (!listed)
         return hop_map_did(work, hop_fail_memory(work->diag));
-    if (!fill_inner(&m, listed) || !fill_outer(&m, listed))
+    bool filled = fill_inner(&m, listed) && fill_outer(&m, listed);
+    if (work->status != HOP_OK)
+        return false;
+    if (!filled)
         return hop_map_did(work, hop_fail(work->diag, HOP_ERR_STOPPED, "stopped before there was an answer"));
     for (unsigned metric = 0; metric < HOP_MAP_METRIC_COUNT; metric++) {
         if (!hop_map_is_sum(metric))

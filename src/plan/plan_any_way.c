@@ -10,6 +10,7 @@
 #include "order/problem.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
+#include "topology/route.h"
 
 #define COPY_BYTES 1048576 /* of each copy in the problem that tells the weights; they are per byte */
 
@@ -22,26 +23,31 @@ struct ports {
     double *per_byte_s;          /* of each device, the least that a byte takes */
 };
 
-static void add_copy(struct ports *p, struct hop_router *router, uint32_t device, uint32_t other)
+static enum hop_status add_copy(struct ports *p, struct hop_router *router, uint32_t device, uint32_t other,
+                                struct hop_diag *diag)
 {
-    uint32_t from = p->sends ? device : other, to = p->sends ? other : device, route;
-    if (from != to && hop_router_find(router, from, to, &route, NULL) == HOP_OK)
+    uint32_t from = p->sends ? device : other, to = p->sends ? other : device, route = HOP_NONE;
+    if (from != to)
+        HOP_CHECK(hop_router_try(router, from, to, &route, diag));
+    if (route != HOP_NONE)
         (void)hop_schedule_copy(p->copies, hop_topology_node(p->topology, from)->name,
                                 hop_topology_node(p->topology, to)->name, COPY_BYTES, NULL, 0);
+    return HOP_OK;
 }
 
-static void list_copies(struct ports *p, struct hop_router *router)
+static enum hop_status list_copies(struct ports *p, struct hop_router *router, struct hop_diag *diag)
 {
     for (uint32_t i = 0; i < p->seats.count; i++) {
         p->first[i] = hop_schedule_count(p->copies);
         for (uint32_t k = 0; k < p->seats.count; k++)
-            add_copy(p, router, p->seats.devices[i], p->seats.devices[k]);
+            HOP_CHECK(add_copy(p, router, p->seats.devices[i], p->seats.devices[k], diag));
         for (uint32_t n = 0; n < hop_topology_node_count(p->topology); n++) {
             if (hop_topology_node(p->topology, n)->kind == HOP_NODE_HOST)
-                add_copy(p, router, p->seats.devices[i], n);
+                HOP_CHECK(add_copy(p, router, p->seats.devices[i], n, diag));
         }
     }
     p->first[p->seats.count] = hop_schedule_count(p->copies);
+    return HOP_OK;
 }
 
 /* The largest over all bounds of the least over a device's copies. */
@@ -75,12 +81,10 @@ static enum hop_status find_ports(struct ports *p, const struct hop_plan_options
     struct hop_router *router = hop_router_create(p->topology);
     struct hop_problem *problem = NULL;
     struct hop_schedule *copies = NULL;
-    if (!router)
-        return hop_fail_memory(diag);
     p->copies = hop_schedule_create("ports");
     memset(p->per_byte_s, 0, p->seats.count * sizeof *p->per_byte_s);
-    list_copies(p, router);
-    enum hop_status status = hop_schedule_finish(p->copies, &copies, diag);
+    enum hop_status status = router && p->copies ? list_copies(p, router, diag) : hop_fail_memory(diag);
+    status = hop_schedule_end(p->copies, status, &copies, diag);
     if (status == HOP_OK && hop_schedule_count(copies))
         status = hop_problem_create(p->topology, copies, &options, &problem, diag);
     if (problem)
@@ -190,12 +194,12 @@ enum hop_status hop_plan_any_way(struct hop_plan_further *f, double *least_s, st
     *least_s = 0;
     if (hop_topology_lacks(f->topology) || hop_schedule_queue_ready(f->exchange))
         return HOP_OK;
-    HOP_CHECK(find_seats(f, &p.seats, diag));
+    enum hop_status status = find_seats(f, &p.seats, diag);
     p.first = malloc((p.seats.count + (size_t)1) * sizeof *p.first);
     p.per_byte_s = malloc((p.seats.count + (size_t)1) * sizeof *p.per_byte_s);
     double *bytes = malloc((p.seats.ranks + (size_t)1) * sizeof *bytes);
-    enum hop_status status =
-        p.first && p.per_byte_s && bytes ? by_ports(f, &p, bytes, least_s, diag) : hop_fail_memory(diag);
+    if (status == HOP_OK)
+        status = p.first && p.per_byte_s && bytes ? by_ports(f, &p, bytes, least_s, diag) : hop_fail_memory(diag);
     if (status == HOP_OK && f->collective && !f->options->allow_unclean)
         status = hop_plan_cuts(f, &p.seats, least_s, diag);
     free(p.seats.devices);

@@ -16,6 +16,7 @@
 
 #include "hopcast/collective.h"
 #include "model/network.h"
+#include "topology/route.h"
 
 enum { ENDS_MOST = 256, ELEMENT_MOST = 16 /* bytes; parts differ by one element */ };
 #define WORK_MOST 2e8 /* links of routes that are looked at */
@@ -45,10 +46,12 @@ struct cuts {
 static enum hop_status add_route(struct cuts *c, struct crossing *made, uint32_t from, uint32_t to,
                                  struct hop_diag *diag)
 {
-    uint32_t route;
+    uint32_t route = HOP_NONE;
     struct hop_router *router = hop_network_router(c->network);
     made->first = c->link_count;
-    made->is = from != to && hop_router_find(router, from, to, &route, NULL) == HOP_OK;
+    if (from != to)
+        HOP_CHECK(hop_router_try(router, from, to, &route, diag));
+    made->is = route != HOP_NONE;
     uint32_t count = made->is ? hop_router_route(router, route)->link_count : 0;
     if (!HOP_GROW(&c->arena, c->links, c->link_count + (size_t)count + 1) ||
         !HOP_GROW(&c->arena, c->wires, c->link_count + (size_t)count + 1))

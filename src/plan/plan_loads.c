@@ -7,6 +7,7 @@
 #include "order/problem.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
+#include "topology/route.h"
 
 /* ---- flows ---- */
 
@@ -51,11 +52,14 @@ static enum hop_status list_pairs(struct hop_plan_work *work, struct hop_schedul
 {
     const struct hop_map_places *p = &work->map.places;
     struct hop_schedule *made = hop_schedule_create("pairs");
+    enum hop_status status = HOP_OK;
     uint32_t count = 0, route;
-    for (uint32_t a = 0; a < p->count; a++) {
-        for (uint32_t b = 0; b < p->count; b++) {
-            if (a == b || !p->room[a] || !p->room[b] ||
-                hop_router_find(work->map.router, p->device[a], p->device[b], &route, NULL) != HOP_OK)
+    for (uint32_t a = 0; a < p->count && status == HOP_OK; a++) {
+        for (uint32_t b = 0; b < p->count && status == HOP_OK; b++) {
+            if (a == b || !p->room[a] || !p->room[b])
+                continue;
+            status = hop_router_try(work->map.router, p->device[a], p->device[b], &route, diag);
+            if (status != HOP_OK || route == HOP_NONE)
                 continue;
             pair[count++] = a * p->count + b;
             (void)hop_schedule_copy(made, hop_topology_node(work->topology, p->device[a])->name,
@@ -63,7 +67,7 @@ static enum hop_status list_pairs(struct hop_plan_work *work, struct hop_schedul
                                     0);
         }
     }
-    return hop_schedule_finish(made, pairs, diag);
+    return hop_schedule_end(made, status, pairs, diag);
 }
 
 /* Each pair's, of the bounds that hold. */
@@ -194,10 +198,9 @@ static enum hop_status take_wires(struct hop_network *network, uint32_t from, ui
 {
     uint32_t route;
     struct hop_router *router = hop_network_router(network);
-    if (hop_router_find(router, from, to, &route, NULL) != HOP_OK)
-        return HOP_OK;
-    const struct hop_route *way = hop_router_route(router, route);
-    for (uint32_t l = 0; l < way->link_count; l++) {
+    HOP_CHECK(hop_router_try(router, from, to, &route, diag));
+    const struct hop_route *way = route != HOP_NONE ? hop_router_route(router, route) : NULL;
+    for (uint32_t l = 0; way && l < way->link_count; l++) {
         double wire;
         HOP_CHECK(hop_network_wire(network, route, l, &wire, diag));
         way = hop_router_route(router, route);

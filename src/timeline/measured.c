@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "timeline/timeline.h"
+#include "topology/route.h"
 
 #define AS_ALONE 0.97 /* of the rate alone: nothing held it */
 
@@ -28,13 +29,14 @@ static enum hop_status add_class(struct making *m, uint32_t index)
     if (op->kind != HOP_OP_COPY && op->kind != HOP_OP_SEND)
         return HOP_OK;
     to = hop_topology_find(t->topology, op->to.device);
-    if (from == HOP_NONE || to == HOP_NONE || from == to || hop_router_find(router, from, to, &route, NULL) != HOP_OK)
+    if (from == HOP_NONE || to == HOP_NONE || from == to)
+        return HOP_OK;
+    HOP_CHECK(hop_router_try(router, from, to, &route, m->diag));
+    if (route == HOP_NONE)
         return HOP_OK;
     struct hop_flow flow = {route, 1};
     const struct hop_share *share;
-    enum hop_status status = hop_network_rates(m->network, &flow, 1, &share, m->diag);
-    if (status != HOP_OK)
-        return status;
+    HOP_CHECK(hop_network_rates(m->network, &flow, 1, &share, m->diag));
     t->class_of[index] = t->class_count;
     t->classes[t->class_count++] = (struct hop_class){route, share->rate_Bps, hop_router_route(router, route)};
     return HOP_OK;

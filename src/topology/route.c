@@ -390,6 +390,16 @@ enum hop_status hop_router_find(struct hop_router *router, uint32_t from, uint32
     return HOP_OK;
 }
 
+enum hop_status hop_router_try(struct hop_router *router, uint32_t from, uint32_t to, uint32_t *route,
+                               struct hop_diag *diag)
+{
+    enum hop_status status = hop_router_find(router, from, to, route, diag);
+    if (status != HOP_ERR_NO_ROUTE)
+        return status;
+    *route = HOP_NONE;
+    return HOP_OK;
+}
+
 uint32_t hop_router_count(const struct hop_router *router)
 {
     return router->count;

@@ -5,6 +5,10 @@
 
 #include "hopcast/topology.h"
 
+/* As hop_router_find, of two nodes that need not have a way to each other: *route is HOP_NONE where they have none, which is
+ * no failure. */
+enum hop_status hop_router_try(struct hop_router *router, uint32_t from, uint32_t to, uint32_t *route,
+                               struct hop_diag *diag);
 /* The same route as hop_router_find's. Its links are the router's until that is asked for another route. */
 enum hop_status hop_router_look(struct hop_router *router, uint32_t from, uint32_t to, struct hop_route *route,
                                 struct hop_diag *diag);
