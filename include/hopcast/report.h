@@ -42,7 +42,7 @@ HOP_API char *hop_timeline_explain(struct hop_timeline *timeline, uint32_t op);
 HOP_API uint32_t hop_timeline_inherited(const struct hop_timeline *timeline, uint32_t *first);
 /* How many transfers take a link in a direction that was never measured while the other one is busy (hop_link.duplex_low_Bps), at a time
  * when the other one is; *first (if there are any) is the first of these directed links. A link counts as busy from the start of the
- * first of its transfers to the end of the last. */
+ * first of its transfers to the end of the last. HOP_NONE: out of memory. */
 HOP_API uint32_t hop_timeline_never_two_way(const struct hop_timeline *timeline, uint32_t *first);
 /* docs/prediction.schema.json. range: what hop_uncertainty_find says of its makespan; NULL: it is left out. intervals: also every transfer that moves in each of the intervals between events, which
  * is as much as the square of the transfers that move together. */

@@ -187,7 +187,8 @@ HOP_API enum hop_status hop_program_create(struct hop_team *team, const struct h
 HOP_API const char *hop_program_note(const struct hop_program *program);
 /* NULL is allowed. On GPUs it waits for the other ranks of the machine: all destroy their programs in one order. */
 HOP_API void hop_program_destroy(struct hop_program *program);
-/* How many ranks a schedule needs: the highest rank plus one, or, without ranks, the number of its devices. */
+/* How many ranks a schedule needs: the highest rank plus one, or, without ranks, the number of its devices. HOP_NONE: out
+ * of memory. */
 HOP_API uint32_t hop_schedule_run_ranks(const struct hop_schedule *schedule);
 
 /* Whether two operations touch the same bytes, one of them writing, with neither waiting for the other; diag then

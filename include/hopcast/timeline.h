@@ -79,7 +79,8 @@ struct hop_loss {
     uint32_t blocker; /* the one that cost most under this rule on this link, HOP_NONE: none */
     double lost_s;
 };
-/* Detail segments: losses by rule and link, the largest first. Writes up to capacity of them and returns how many there are. */
+/* Detail segments: losses by rule and link, the largest first. Writes up to capacity of them and returns how many there are;
+ * HOP_NONE: out of memory. */
 HOP_API uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, struct hop_loss *losses, uint32_t capacity);
 
 /* Detail segments: the intervals between changes; every transfer that moves in the i-th is passed to each, in the order in which they
@@ -105,7 +106,7 @@ struct hop_overload {
     double load;
 };
 /* Detail segments, predicted: the links above their limits, the fullest first. Writes up to capacity of them and
- * returns how many there are. */
+ * returns how many there are; HOP_NONE: out of memory. */
 HOP_API uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overload *overloads,
                                         uint32_t capacity);
 

@@ -368,9 +368,10 @@ static enum hop_status find_place(struct hop_apenet *card, uint32_t *place, stru
         return card->failure.status;
     if (card->closing)
         return hop_fail(diag, HOP_ERR_INVALID, "the card is being closed");
-    return hop_apenet_promise(card)
-               ? HOP_OK
-               : hop_fail(diag, HOP_ERR_LIMIT, "too many events wait\nhop_apenet_poll or hop_apenet_wait");
+    enum hop_status status = hop_apenet_promise(card);
+    if (status == HOP_ERR_LIMIT)
+        return hop_fail(diag, status, "too many events wait\nhop_apenet_poll or hop_apenet_wait");
+    return status == HOP_OK ? HOP_OK : hop_fail_memory(diag);
 }
 
 static void enqueue(struct hop_apenet *card, uint32_t place, const struct hop_apenet_put *put,

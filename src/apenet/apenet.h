@@ -227,7 +227,7 @@ struct hop_apenet {
 };
 
 /* With card->lock held, unless it says otherwise: */
-bool hop_apenet_promise(struct hop_apenet *card); /* a place for an event; false: there is none */
+enum hop_status hop_apenet_promise(struct hop_apenet *card); /* a place for an event; HOP_ERR_LIMIT: there is none */
 void hop_apenet_post(struct hop_apenet *card, const struct hop_apenet_event *event, bool promised);
 struct hop_apenet_sending *hop_apenet_sending_of(struct hop_apenet *card, uint64_t id); /* NULL: it has ended */
 void hop_apenet_end_put(struct hop_apenet *card, struct hop_apenet_sending *sending, enum hop_apenet_error error,

@@ -26,12 +26,15 @@ static bool make_room(struct hop_apenet_events *events, uint32_t more)
     return true;
 }
 
-bool hop_apenet_promise(struct hop_apenet *card)
+enum hop_status hop_apenet_promise(struct hop_apenet *card)
 {
     struct hop_apenet_events *events = &card->events;
-    bool room = events->count + events->promised < EVENTS_MOST && make_room(events, 1);
-    events->promised += room;
-    return room;
+    if (events->count + events->promised >= EVENTS_MOST)
+        return HOP_ERR_LIMIT;
+    if (!make_room(events, 1))
+        return HOP_ERR_MEMORY;
+    events->promised++;
+    return HOP_OK;
 }
 
 void hop_apenet_post(struct hop_apenet *card, const struct hop_apenet_event *event, bool promised)

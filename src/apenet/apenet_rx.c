@@ -58,7 +58,7 @@ static void begin(struct hop_apenet *card, const struct hop_apenet_head *head, s
     *arrival = (struct hop_apenet_arrival){
         .id = head->id, .ended = arrival->ended, .address = head->address - head->offset, .tag = head->tag};
     (void)pthread_mutex_lock(&card->lock);
-    arrival->promised = hop_apenet_promise(card);
+    arrival->promised = hop_apenet_promise(card) == HOP_OK;
     (void)pthread_mutex_unlock(&card->lock);
     if (!arrival->promised)
         arrival->error = HOP_APENET_NO_ROOM;

@@ -44,19 +44,18 @@ struct hop_places hop_places_together(uint32_t count, const uint32_t *room, cons
                                .outer = &outer};
 }
 
-bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place)
+bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place, uint32_t *used)
 {
     const struct hop_places *places = problem->places;
-    uint32_t groups = places->group_room ? places->groups : 0;
-    uint32_t *used = calloc((size_t)places->count + groups + 1, sizeof *used), *used_group = used + places->count;
-    bool fits = used != NULL;
+    uint32_t groups = places->group_room ? places->groups : 0, *used_group = used + places->count;
+    bool fits = true;
+    memset(used, 0, ((size_t)places->count + groups) * sizeof *used);
     for (uint32_t i = 0; i < problem->graph->count && fits; i++) {
         uint32_t p = place[i];
         fits = p < places->count && hop_assign_allows(problem, i, p) && ++used[p] <= places->room[p];
         if (fits && groups > 0)
             fits = ++used_group[places->group[p]] <= places->group_room[places->group[p]];
     }
-    free(used);
     return fits;
 }
 

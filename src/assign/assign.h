@@ -137,8 +137,9 @@ static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t 
     return !problem->allowed || hop_bit(problem->allowed + item * words, place);
 }
 
-/* Whether every item is at a place that it may be at, and no place and no group has more than its room. */
-bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place);
+/* Whether every item is at a place that it may be at, and no place and no group has more than its room. used: room for a
+ * number of each place and each group. */
+bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place, uint32_t *used);
 double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
 /* Whether two places have the same rooms, and the same items may be there. */
 bool hop_assign_same_duties(const struct hop_assign *problem, uint32_t items, uint32_t p, uint32_t q);

@@ -2,6 +2,7 @@
 /* Status texts and diagnostics. */
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #define TEXT_OF(number) #number
@@ -124,4 +125,9 @@ void hop_diag_expect(struct hop_diag *diag, const char *format, ...)
 enum hop_status hop_fail_memory(struct hop_diag *diag)
 {
     return hop_fail(diag, HOP_ERR_MEMORY, "out of memory");
+}
+
+enum hop_status hop_status_of_error(int error)
+{
+    return error == ENOMEM ? HOP_ERR_MEMORY : HOP_ERR_IO;
 }

@@ -35,9 +35,10 @@ static enum hop_status read_all(FILE *file, const char *path, struct hop_source 
         }
         if (got == 0) {
             if (ferror(file)) {
-                hop_fail(diag, HOP_ERR_IO, "cannot read: %s", strerror(errno));
+                enum hop_status status =
+                    hop_fail(diag, hop_status_of_error(errno), "cannot read: %s", strerror(errno));
                 hop_diag_place(diag, "%s", path);
-                return HOP_ERR_IO;
+                return status;
             }
             break;
         }
@@ -53,11 +54,12 @@ enum hop_status hop_source_load_bytes(const char *path, struct hop_source *sourc
     struct stat info;
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file || (!standard && fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode))) {
-        hop_fail(diag, HOP_ERR_IO, "cannot open: %s", file ? "it is a directory" : strerror(errno));
+        enum hop_status status = file ? hop_fail(diag, HOP_ERR_IO, "cannot open: it is a directory")
+                                      : hop_fail(diag, hop_status_of_error(errno), "cannot open: %s", strerror(errno));
         hop_diag_place(diag, "%s", shown);
         if (file)
             (void)fclose(file);
-        return HOP_ERR_IO;
+        return status;
     }
     struct hop_source loaded = {0};
     enum hop_status status = read_all(file, shown, &loaded, diag);

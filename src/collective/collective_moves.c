@@ -499,6 +499,8 @@ void hop_moves_copy(struct hop_moves *m, const struct hop_copy *copy)
     if (copy->also_count)
         want_read(m, &copy->also, copy->also_count);
     want_write(m, &copy->to, copy->count);
+    if (!hop_moves_ok(m))
+        return;
     sort_wanted(m);
     uint32_t sources = in->schedule ? op_copy(m, copy) : step_copy(m, copy);
     uint32_t move = sources != NONE ? in->links[sources].move : NONE;

@@ -34,6 +34,7 @@ struct hop_map_places {
     uint32_t *room;     /* and how many ranks it takes; 0: excluded */
     const struct hop_topology *topology;
     uint32_t *node_room; /* of a node: how many ranks it takes */
+    uint32_t *used;      /* of hop_map_fits */
     bool gpus;           /* else NICs */
     /* Who may be where: rooms, those of nodes, too, and restrictions; without traffic and distances. */
     struct hop_graph ranks;
@@ -49,6 +50,11 @@ enum hop_status hop_map_places_placement(const struct hop_map_places *places, co
                                          struct hop_placement **placement, struct hop_diag *diag);
 /* Whether a name is a place's own or its node's. */
 bool hop_map_place_is(const struct hop_map_places *places, uint32_t place, const char *name, size_t length);
+/* Whether all ranks are where they may be; one thread at a time. */
+static inline bool hop_map_fits(const struct hop_map_places *places, const uint32_t *place)
+{
+    return hop_assign_fits(&places->who, place, places->used);
+}
 /* Places with such rooms, and no distances between them. */
 static inline struct hop_places hop_map_frame(const struct hop_map_places *places, const uint32_t *room,
                                               const uint32_t *node_room)

@@ -32,7 +32,10 @@ bool hop_map_group_find(struct hop_map_work *work, struct hop_symmetry *group)
     const struct hop_symmetry_input input = {
         .topology = work->topology, .router = work->router, .nodes = p->device, .n = p->count};
     /* where pairs have no routes, no symmetries are used */
-    return symmetric(work) && hop_symmetry_find(&input, group, NULL) == HOP_OK;
+    enum hop_status status = symmetric(work) ? hop_symmetry_find(&input, group, NULL) : HOP_ERR_UNSUPPORTED;
+    if (status == HOP_ERR_MEMORY)
+        (void)hop_map_did(work, hop_fail_memory(work->diag));
+    return status == HOP_OK;
 }
 
 bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *classes)
@@ -46,7 +49,7 @@ bool hop_map_classes_find(struct hop_map_work *work, struct hop_map_classes *cla
     for (uint32_t r = 0; r < work->ranks; r++)
         classes->placements *= work->options->ranks_per_device > 1 ? p->count : room - r;
     if (!hop_map_group_find(work, &group))
-        return true;
+        return work->status == HOP_OK;
     enum hop_status status =
         hop_symmetry_order(&group) > SYMMETRIES
             ? HOP_ERR_LIMIT

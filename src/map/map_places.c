@@ -57,6 +57,7 @@ static bool make_room(struct hop_map_places *p, uint32_t count)
     p->room = hop_arena_alloc(&p->arena, size);
     p->first = hop_arena_alloc(&p->arena, size + sizeof(uint32_t));
     p->node_room = hop_arena_alloc(&p->arena, size);
+    p->used = hop_arena_alloc(&p->arena, 2 * size);
     p->names = hop_arena_alloc(&p->arena, ((size_t)count + 1) * sizeof *p->names);
     return !p->arena.failed;
 }

@@ -52,7 +52,7 @@ bool hop_map_offer(struct hop_map_work *work, const uint32_t *place, const char 
 {
     struct hop_map_pool *pool = &work->pool;
     double value = 0;
-    if (!hop_assign_fits(&work->places.who, place))
+    if (!hop_map_fits(&work->places, place))
         return true;
     for (uint32_t i = 0; i < pool->count; i++) {
         if (memcmp(pool->place + (size_t)i * work->ranks, place, work->size) == 0)

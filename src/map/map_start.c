@@ -76,7 +76,7 @@ static bool pack_all(struct hop_map_work *work, uint32_t *place)
     if (!hop_map_did(work, hop_map_rules_read(p, work->options, &rules, work->diag)))
         return false;
     p->who.allowed = make_rows(&rules, p);
-    return hop_map_got(work, &p->arena) && (hop_assign_fits(&p->who, place) || seat_all(work, &rules, place));
+    return hop_map_got(work, &p->arena) && (hop_map_fits(p, place) || seat_all(work, &rules, place));
 }
 
 /* ---- dealing out ---- */
@@ -186,7 +186,7 @@ bool hop_map_start(struct hop_map_work *work)
         return false;
     if (!o->start && o->start_order != HOP_MAP_PACKED && !deal(work, work->before))
         return false;
-    if (hop_assign_fits(&work->places.who, work->before)) {
+    if (hop_map_fits(&work->places, work->before)) {
         memcpy(work->place, work->before, work->size);
         return true;
     }

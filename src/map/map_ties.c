@@ -54,7 +54,7 @@ static bool try_change(struct ties *t, uint32_t rank, uint32_t to, uint32_t othe
     if (other != HOP_NONE)
         t->place[other] = from;
     double after = cost_of(t, rank, HOP_NONE) + (other == HOP_NONE ? 0 : cost_of(t, other, rank));
-    if (fabs(after - before) <= SLACK * t->value && hop_assign_fits(&t->work->places.who, t->place) &&
+    if (fabs(after - before) <= SLACK * t->value && hop_map_fits(&t->work->places, t->place) &&
         add_up(t, &largest_s, &squares) &&
         (largest_s < t->largest_s * (1 - SLACK) ||
          (largest_s <= t->largest_s * (1 + SLACK) && squares < t->squares * (1 - SLACK)))) {

@@ -269,7 +269,7 @@ void hop_measure_choose(struct hop_measuring *m)
     }
     if (wants(m, HOP_MEASURE_MEMORY))
         add_within(m, HOP_MEASURE_MEMORY, HOP_REDUCE_SUM, HOP_TYPE_F32);
-    if (m->case_count == 0)
+    if (m->case_count == 0 && hop_failure_none(&m->failure, !m->arena.failed))
         hop_failure_set(&m->failure, HOP_ERR_INVALID, "there is nothing to measure\n%s",
                         m->public.emulated ? "pairs, together or engines between at least two devices"
                                            : "at least two devices, or reductions or memory of one");

@@ -21,7 +21,7 @@ enum hop_status hop_measure_flat(uint32_t devices, struct hop_topology **topolog
         link.origin = "assumed";
         (void)hop_build_link(&build, &link);
     }
-    struct hop_topology *made;
+    struct hop_topology *made = NULL;
     enum hop_status status = hop_build_end(&build, &made);
     if (status == HOP_OK)
         status = hop_topology_finish(made, diag);

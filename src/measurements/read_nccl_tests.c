@@ -177,7 +177,7 @@ static void read_rank(struct reading *r, uint32_t at)
                (int)(number->length < 10 ? number->length : 10), number->text);
     } else if (r->count == RANKS_MAX) {
         REFUSE(r, lines->line, number->column, "too many ranks\nat most 4096");
-    } else if (HOP_GROW(&r->b.made->arena, r->ranks, r->count + 1)) {
+    } else if (hop_failure_none(&r->b.made->failure, HOP_GROW(&r->b.made->arena, r->ranks, r->count + 1))) {
         r->ranks[r->count++] = (struct rank){.host = lines->words[on + 1],
                                              .bus = on + 4 < lines->count ? lines->words[on + 4] : (struct hop_word){0},
                                              .gpu = (uint32_t)device,
@@ -250,7 +250,8 @@ static void take_ranks(struct reading *r)
                (unsigned long long)count, o->gpu_count);
     else if (count > RANKS_MAX)
         REFUSE(r, r->lines.line, 1, "too many ranks\nat most 4096");
-    if (!hop_measurements_good(r->b.made) || !o->gpus || !HOP_GROW(&r->b.made->arena, r->ranks, count + 1))
+    if (!hop_measurements_good(r->b.made) || !o->gpus ||
+        !hop_failure_none(&r->b.made->failure, HOP_GROW(&r->b.made->arena, r->ranks, count + 1)))
         return;
     for (r->count = 0; r->count < count; r->count++)
         r->ranks[r->count] = (struct rank){
@@ -411,7 +412,7 @@ static void read_row(struct reading *r)
         return;
     if (!r->named)
         name_ranks(r);
-    if (r->count < 2)
+    if (r->count < 2 && hop_measurements_good(r->b.made))
         REFUSE(r, lines->line, 1,
                "%s among %u ranks moves nothing between GPUs\ntwo or more lines '# Rank 0 ... on HOST device 0 ...' "
                "above, or --on TOPOLOGY, whose GPUs they are",

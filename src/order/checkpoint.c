@@ -89,7 +89,7 @@ enum hop_status hop_checkpoint_save(const char *path, int rank, const struct hop
     free(text);
     if (written)
         return HOP_OK;
-    return hop_fail(diag, HOP_ERR_IO, "cannot write the checkpoint %s: %s", name, strerror(cause));
+    return hop_fail(diag, hop_status_of_error(cause), "cannot write the checkpoint %s: %s", name, strerror(cause));
 }
 
 /* ---- reading ---- */

@@ -479,8 +479,9 @@ static void look(struct hop_crew *crew, struct watch *w)
         hop_crew_stop(crew);
     if (o->checkpoint && crew->job->kind &&
         hop_crew_elapsed_s(crew) - w->saved >= (o->checkpoint_s > 0 ? o->checkpoint_s : SAVE_DEFAULT_S)) {
-        if (save(crew, &diag) != HOP_OK) {
-            crew->status = HOP_ERR_IO;
+        enum hop_status saved = save(crew, &diag);
+        if (saved != HOP_OK) {
+            crew->status = saved;
             crew->diag = diag;
             hop_crew_stop(crew);
         }

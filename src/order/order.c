@@ -11,22 +11,23 @@ enum hop_status hop_order_check(const struct hop_order_options *o, struct hop_di
     return HOP_OK;
 }
 
-uint64_t hop_order_fingerprint(const struct hop_problem *p, const struct hop_order_options *options, const char *mode)
+enum hop_status hop_order_fingerprint(const struct hop_problem *p, const struct hop_order_options *options,
+                                      const char *mode, uint64_t *fingerprint, struct hop_diag *diag)
 {
     uint64_t hash = HOP_HASH_BEGIN;
     char *topology = hop_topology_to_json(p->topology), *schedule = hop_schedule_to_text(p->schedule);
     const uint64_t numbers[] = {options->objective, options->allow_unclean, options->no_waits, options->count,
                                 options->seed};
     hash = hop_hash(hash, mode, strlen(mode));
-    if (topology)
-        hash = hop_hash(hash, topology, strlen(topology));
-    if (schedule)
-        hash = hop_hash(hash, schedule, strlen(schedule));
+    bool known = topology && schedule;
+    if (known)
+        hash = hop_hash(hop_hash(hash, topology, strlen(topology)), schedule, strlen(schedule));
     if (options->models)
         hash = hop_hash(hash, options->models, strlen(options->models));
     hash = hop_hash(hash, numbers, sizeof numbers);
     hash = hop_hash(hash, options->marked, options->marked_count * sizeof *options->marked);
     free(topology);
     free(schedule);
-    return hash;
+    *fingerprint = hash;
+    return known ? HOP_OK : hop_fail_memory(diag);
 }

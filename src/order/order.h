@@ -8,7 +8,7 @@
 /* Refuses limits that are none. */
 enum hop_status hop_order_check(const struct hop_order_options *options, struct hop_diag *diag);
 /* Of everything that a result depends on: schedule, machine, options; two runs with the same one do the same. */
-uint64_t hop_order_fingerprint(const struct hop_problem *problem, const struct hop_order_options *options,
-                               const char *mode);
+enum hop_status hop_order_fingerprint(const struct hop_problem *problem, const struct hop_order_options *options,
+                                      const char *mode, uint64_t *fingerprint, struct hop_diag *diag);
 
 #endif

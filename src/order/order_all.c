@@ -83,9 +83,12 @@ static enum hop_status enumerate(const struct hop_problem *p, const struct hop_o
 {
     struct hop_crew *crew;
     struct hop_crew_totals totals;
+    uint64_t fingerprint;
     enum hop_status status = check_size(e, diag);
     if (status == HOP_OK)
-        status = hop_crew_create(p, options, hop_order_fingerprint(p, options, "enumerate"), &crew, diag);
+        status = hop_order_fingerprint(p, options, "enumerate", &fingerprint, diag);
+    if (status == HOP_OK)
+        status = hop_crew_create(p, options, fingerprint, &crew, diag);
     if (status != HOP_OK)
         return status;
     struct hop_crew_job job = hop_enumeration_job(e);

@@ -509,7 +509,9 @@ static enum hop_status search_all(struct search *s, const struct hop_topology *t
     if (!s->result)
         return hop_fail_memory(diag);
     HOP_CHECK(hop_problem_create(topology, schedule, s->options, &s->p, diag));
-    HOP_CHECK(hop_crew_create(s->p, s->options, hop_order_fingerprint(s->p, s->options, "search"), &s->crew, diag));
+    uint64_t fingerprint;
+    HOP_CHECK(hop_order_fingerprint(s->p, s->options, "search", &fingerprint, diag));
+    HOP_CHECK(hop_crew_create(s->p, s->options, fingerprint, &s->crew, diag));
     HOP_CHECK(hop_sets_create(s->p, &s->sets, diag));
     s->result->objective = s->p->objective;
     HOP_CHECK(search(s, diag));

@@ -184,9 +184,10 @@ static enum hop_status drop_needless(struct robustness *r, struct hop_diag *diag
     uint32_t kept = 0;
     HOP_CHECK(hop_sequence_create(r->cases[0].problem, &given, diag));
     enum hop_status status = play_both(r, 0, &given, told_s, diag);
-    for (uint32_t k = 0; k < r->count && status == HOP_OK; k++) {
-        status = play_both(r, k, &given, here_s, diag);
-        bool changes = k == 0 || r->whole->shown[k].scenario.kind == HOP_SCENARIO_MODEL;
+    for (uint32_t k = 0; k < r->count; k++) {
+        if (status == HOP_OK)
+            status = play_both(r, k, &given, here_s, diag);
+        bool changes = k == 0 || status != HOP_OK || r->whole->shown[k].scenario.kind == HOP_SCENARIO_MODEL;
         for (uint32_t i = 0; i < 2; i++)
             changes = changes || !(fabs(here_s[i] - told_s[i]) <= NOTHING * told_s[i]);
         struct hop_order_robust_case moved = r->cases[k];

@@ -70,7 +70,7 @@ static void add(struct hop_pattern_sink *maker, struct hop_op *op, const char *f
 
 void hop_make_send(struct hop_pattern_sink *maker, const struct hop_send *send, const char *name, ...)
 {
-    if (!maker->schedule) {
+    if (maker->traffic) {
         if (maker->failure.status == HOP_OK)
             maker->failure.status = hop_traffic_add(maker->traffic, send->from, send->to, maker->memory, send->bytes, 1,
                                                     maker->failure.diag);

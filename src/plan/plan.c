@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "gain/gain.h"
 #include "schedule/schedule.h"
+#include "topology/route.h"
 
 #define SHARE 5           /* of states and time: one such part for each step before the last */
 #define FEW_SHARE 20      /* the same of states where placements are too many to look at all */
@@ -70,8 +71,10 @@ static enum hop_status check_ways(const struct hop_plan_work *work, const struct
     uint32_t route;
     for (uint32_t a = 0; a < p->count && loads->flow_count && loads->whole; a++) {
         for (uint32_t b = 0; b < p->count; b++) {
-            if (a == b || !p->room[a] || !p->room[b] ||
-                hop_router_find(work->map.router, p->device[a], p->device[b], &route, NULL) == HOP_OK)
+            if (a == b || !p->room[a] || !p->room[b])
+                continue;
+            HOP_CHECK(hop_router_try(work->map.router, p->device[a], p->device[b], &route, diag));
+            if (route != HOP_NONE)
                 continue;
             return hop_fail(diag, HOP_ERR_NO_ROUTE,
                             "%s is in parts: there is no way from %s to %s\na machine in one part, or what one part "
@@ -95,15 +98,19 @@ enum hop_status hop_plan_compare(const struct hop_topology *topology, const stru
     rung->gain = NULL;
     if (!rung->schedule || hop_schedule_count(given->schedule) > HOP_MAP_EXCHANGE_MOST)
         return HOP_OK;
-    uint64_t hash = hop_plan_hash_exchange(rung->schedule);
+    uint64_t hash = hop_plan_hash_exchange(rung->schedule), others = hop_plan_hash_exchange(given->schedule);
+    if (!hash || !others)
+        return hop_fail_memory(diag);
+    const struct hop_schedule *after = others == hash ? given->schedule : rung->schedule; /* which are played once */
     for (const struct hop_plan_rung *other = given + 1; other < rung; other++) {
-        if (!other->gain || hop_plan_hash_exchange(other->schedule) != hash)
+        others = other->gain ? hop_plan_hash_exchange(other->schedule) : ~hash;
+        if (!others)
+            return hop_fail_memory(diag);
+        if (others != hash)
             continue;
         rung->gain = hop_gain_share(other->gain);
         return HOP_OK;
     }
-    const struct hop_schedule *after =
-        hop_plan_hash_exchange(given->schedule) == hash ? given->schedule : rung->schedule; /* which are played once */
     HOP_CHECK(hop_gain_find(topology, given->schedule, after, &asked, &gain, diag));
     rung->gain = gain;
     return HOP_OK;
@@ -116,6 +123,7 @@ static enum hop_status add_rung(struct hop_plan_work *work, struct hop_plan_made
     struct hop_placement *placement;
     struct hop_plan_rung *to = &made->rungs[made->result.rung_count++];
     *to = rung;
+    to->placement = NULL;
     to->name = hop_plan_step_name(rung.step);
     HOP_CHECK(hop_map_places_placement(&work->map.places, place, work->ranks, &placement, diag));
     to->placement = placement;
@@ -191,7 +199,7 @@ static enum hop_status order_on(struct hop_plan_work *work, struct hop_plan_made
 {
     HOP_CHECK(hop_plan_try(work, try));
     enum hop_status status = show_try(work, made, place, fixed, try, diag);
-    if (status != HOP_OK || !hop_assign_fits(&work->map.places.who, place)) { /* shown, but not allowed */
+    if (status != HOP_OK || !hop_map_fits(&work->map.places, place)) { /* shown, but not allowed */
         hop_schedule_destroy(try->schedule);
         try->schedule = NULL;
     } else {
@@ -426,6 +434,8 @@ static enum hop_status begin(struct hop_plan_work *work, struct hop_diag *diag)
     work->places = map->places.count;
     for (uint32_t i = 0; i < work->places; i++)
         usable += map->places.room && map->places.room[i] > 0;
+    if (map->status == HOP_ERR_MEMORY)
+        return map->status;
     if (usable && work->ranks > usable)
         return refuse_crowd(work, usable, diag);
     if (!prepared)
@@ -494,7 +504,7 @@ enum hop_status hop_plan_direct(struct hop_plan_call *call, const struct hop_top
     made->result.rungs = made->rungs;
     made->result.machine_symmetries = made->result.exchange_symmetries = 1;
     pthread_mutex_init(&work.mutex, NULL);
-    enum hop_status status = made->arena.failed ? hop_fail_memory(diag) : begin(&work, diag);
+    enum hop_status status = made->arena.failed || !work.about ? hop_fail_memory(diag) : begin(&work, diag);
     if (status == HOP_OK)
         status = go_through(&work, made, diag);
     if (status == HOP_OK)

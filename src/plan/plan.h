@@ -197,6 +197,7 @@ enum hop_status hop_plan_call_begin(struct hop_plan_call *call, const struct hop
 enum hop_status hop_plan_call_end(struct hop_plan_call *call, enum hop_status status, struct hop_plan_result *found,
                                   struct hop_diag *diag);
 uint64_t hop_plan_hash_text(uint64_t hash, const char *text);
+/* 0: out of memory. */
 uint64_t hop_plan_hash_exchange(const struct hop_schedule *exchange);
 
 /* ---- loads ---- */

@@ -119,7 +119,7 @@ enum hop_status hop_plan_answers_save(struct hop_plan_answers *a, bool now, stru
     a->saved_s = hop_now_s();
     if (written)
         return HOP_OK;
-    return hop_fail(diag, HOP_ERR_IO, "cannot write the checkpoint %s: %s", a->path, strerror(cause));
+    return hop_fail(diag, hop_status_of_error(cause), "cannot write the checkpoint %s: %s", a->path, strerror(cause));
 }
 
 /* ---- reading ---- */

@@ -53,6 +53,7 @@ void hop_plan_put_whole(struct hop_buffer *out, uint64_t value);
 struct hop_plan_reading {
     const char *at, *end;
     bool failed; /* sticky: what was read is 0 */
+    bool lacks;  /* memory, so that nobody knows whether it is right */
 };
 double hop_plan_get_value(struct hop_plan_reading *in);
 uint64_t hop_plan_get_whole(struct hop_plan_reading *in, uint64_t most);

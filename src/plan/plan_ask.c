@@ -60,8 +60,10 @@ static bool recall(struct asking *a, uint32_t i)
     const struct hop_plan_answer *known = hop_plan_answers_find(answers, a->items[i].key);
     if (!known)
         return false;
-    struct hop_plan_reading in = {known->text, known->text + known->size, false};
+    struct hop_plan_reading in = {known->text, known->text + known->size, false, false};
     bool read = a->questions->read(a->questions->context, i, &in);
+    if (in.lacks)
+        a->verdict.status = hop_fail_memory(&a->verdict.diag);
     answers->heard += read;
     return read;
 }
@@ -92,19 +94,21 @@ static void write_own(struct asking *a, struct hop_buffer *out)
 static enum hop_status read_theirs(struct asking *a, const char *text, size_t size, struct hop_diag *diag)
 {
     const struct hop_plan_questions *q = a->questions;
-    struct hop_plan_reading in = {text, text + size, false};
+    struct hop_plan_reading in = {text, text + size, false, false};
     while (in.at < in.end && !in.failed) {
         uint32_t i = (uint32_t)hop_plan_get_whole(&in, q->count - 1);
         struct hop_plan_answer answer = {.key = hop_plan_get_whole(&in, UINT64_MAX)};
         answer.size = (size_t)hop_plan_get_whole(&in, size);
         bool whole = hop_plan_get_whole(&in, 1);
         answer.text = hop_plan_get_bytes(&in, answer.size);
-        struct hop_plan_reading body = {answer.text, answer.text + answer.size, in.failed};
+        struct hop_plan_reading body = {answer.text, answer.text + answer.size, in.failed, false};
         if (in.failed || answer.key != a->items[i].key)
             break;
         if (a->items[i].begun)
             continue; /* the own answer */
         in.failed = !q->read(q->context, i, &body);
+        if (body.lacks)
+            return hop_fail_memory(diag);
         if (whole)
             hop_plan_answers_add(&a->work->call->answers, &answer);
     }
@@ -211,7 +215,7 @@ enum hop_status hop_plan_ask(struct hop_plan_work *work, const struct hop_plan_q
         if (!kept || !recall(&a, i))
             a.open[a.count++] = i;
     }
-    if (status == HOP_OK && a.count)
+    if (status == HOP_OK && a.verdict.status == HOP_OK && a.count)
         status = work_off(&a);
     call->asking = false;
     if (status == HOP_OK && a.verdict.status != HOP_OK) {

@@ -105,16 +105,21 @@ uint64_t hop_plan_hash_exchange(const struct hop_schedule *exchange)
 {
     char *text = hop_schedule_to_text(exchange);
     uint64_t hash = hop_plan_hash_text(HOP_HASH_BEGIN, text);
+    hash = hash ? hash : 1;
     free(text);
-    return hash;
+    return text ? hash : 0;
 }
 
-/* Limits, threads and what is found after placement and order may differ. */
+/* Limits, threads and what is found after placement and order may differ. 0: out of memory. */
 static uint64_t fingerprint_of(const struct hop_topology *topology, const struct hop_plan_options *o, uint64_t exchange)
 {
     const uint64_t numbers[] = {exchange, o->keep_placement, o->allow_unclean, o->no_waits, o->seed, o->way};
     uint64_t hash = hop_hash(HOP_HASH_BEGIN, numbers, sizeof numbers);
     char *machine = hop_topology_to_json(topology);
+    if (!machine || !exchange) {
+        free(machine);
+        return 0;
+    }
     hash = hop_plan_hash_text(hop_plan_hash_text(hash, machine), hop_version());
     free(machine);
     hash = hop_plan_hash_text(hash, o->models);
@@ -163,6 +168,8 @@ enum hop_status hop_plan_call_begin(struct hop_plan_call *call, const struct hop
     if (!o->checkpoint)
         return HOP_OK;
     uint64_t fingerprint = fingerprint_of(topology, o, exchange);
+    if (!fingerprint)
+        return hop_fail_memory(diag);
     HOP_CHECK(hop_plan_hear(call, &fingerprint, sizeof fingerprint, diag));
     HOP_CHECK(hop_plan_answers_begin(&call->answers, call->rank == 0 ? o->checkpoint : NULL, o->checkpoint_s,
                                      fingerprint, diag));

@@ -66,7 +66,7 @@ static enum hop_status find_machine(struct finder *f, struct hop_diag *diag)
 {
     struct hop_symmetry group;
     if (!hop_map_group_find(&f->work->map, &group))
-        return HOP_OK;
+        return f->work->map.status;
     f->work->result->machine_symmetries = hop_symmetry_order(&group);
     enum hop_status status = hop_plan_elements(&group, &f->machine, &f->machine_count, diag);
     hop_symmetry_finish(&group);

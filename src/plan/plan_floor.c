@@ -171,8 +171,9 @@ static enum hop_status find_symmetries(struct floor *f, struct hop_diag *diag)
 {
     struct hop_symmetry group;
     uint32_t ranks = f->work->ranks;
-    enum hop_status status = HOP_OK;
-    if (hop_map_group_find(&f->work->map, &group)) {
+    bool found = hop_map_group_find(&f->work->map, &group);
+    enum hop_status status = f->work->map.status;
+    if (found) {
         status = hop_plan_elements(&group, &f->symmetries, &f->symmetry_count, diag);
         hop_symmetry_finish(&group);
     }

@@ -310,7 +310,7 @@ static bool read_pair(struct lane *l, struct pair *pair, struct hop_plan_reading
         l->next.sequence.order[op] = (uint32_t)hop_plan_get_whole(in, UINT32_MAX);
         l->next.sequence.after[op] = (uint32_t)hop_plan_get_whole(in, j->ops) - 1; /* HOP_NONE */
     }
-    if (in->failed || !hop_assign_fits(&j->work->map.places.who, l->next.place) ||
+    if (in->failed || !hop_map_fits(&j->work->map.places, l->next.place) ||
         isinf(hop_placed_put(l->placed, l->next.place)) || !hop_sequence_check(&l->placed->problem, &l->next.sequence))
         return false;
     copy_pair(j, &l->next, pair);
@@ -431,7 +431,7 @@ static enum hop_status add_start(struct joint *j, const uint32_t *place, const s
 {
     struct pair *s = &j->starts[j->start_count];
     struct hop_placed *placed = j->lanes[0].placed;
-    if (!hop_assign_fits(&j->work->map.places.who, place) || isinf(hop_placed_put(placed, place)))
+    if (!hop_map_fits(&j->work->map.places, place) || isinf(hop_placed_put(placed, place)))
         return HOP_OK;
     HOP_CHECK(create_pair(j, placed, s, diag));
     j->start_count++;

@@ -12,7 +12,7 @@ void hop_plan_pool_add(struct hop_plan_work *work, const uint32_t *place, double
         pool->rows = hop_arena_alloc(&work->map.arena, (POOL + 1) * size);
         pool->promise_s = hop_arena_alloc(&work->map.arena, (POOL + 1) * sizeof *pool->promise_s);
     }
-    if (work->map.arena.failed || !hop_assign_fits(&work->map.places.who, place) ||
+    if (work->map.arena.failed || !hop_map_fits(&work->map.places, place) ||
         (pool->count == POOL && promise_s >= pool->promise_s[POOL - 1]))
         return;
     uint32_t at = 0, last = pool->count;

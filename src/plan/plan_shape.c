@@ -11,6 +11,7 @@
 #include "hopcast/simulate.h"
 #include "hopcast/tune.h"
 #include "plan/plan.h"
+#include "topology/route.h"
 #include "tune/tune.h"
 
 #include <stdio.h>
@@ -38,12 +39,15 @@ static enum hop_status try_shape(struct shaper *s, const struct hop_collective_o
     const struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS};
     struct hop_schedule *made;
     struct hop_timeline *timeline = NULL;
-    if (hop_make_collective(&s->ranks, shape, &made, diag) != HOP_OK)
-        return HOP_OK; /* not on so many ranks */
-    enum hop_status status = hop_schedule_count(made) <= OPERATIONS_MOST
-                                 ? hop_simulate(s->network, made, &options, &timeline, diag)
-                                 : HOP_OK;
-    bool clean = timeline && hop_timeline_overloads(timeline, NULL, 0) == 0;
+    enum hop_status status = hop_make_collective(&s->ranks, shape, &made, diag);
+    if (status != HOP_OK)
+        return status == HOP_ERR_MEMORY ? status : HOP_OK; /* not on so many ranks */
+    if (hop_schedule_count(made) <= OPERATIONS_MOST)
+        status = hop_simulate(s->network, made, &options, &timeline, diag);
+    uint32_t overloads = timeline ? hop_timeline_overloads(timeline, NULL, 0) : 0;
+    if (overloads == HOP_NONE)
+        status = hop_fail_memory(diag);
+    bool clean = timeline && overloads == 0;
     if (timeline && (clean || s->f->options->allow_unclean) &&
         hop_timeline_makespan_s(timeline) < HOP_PLAN_BETTER(s->best.value_s)) {
         hop_schedule_destroy(s->best.schedule);
@@ -106,27 +110,33 @@ static enum hop_status try_algorithms(struct shaper *s, uint32_t *nodes, uint32_
 
 /* ---- islands and rings ---- */
 
-static uint32_t distance(const struct shaper *s, uint32_t a, uint32_t b)
+static enum hop_status is_near(const struct shaper *s, uint32_t a, uint32_t b, uint32_t near, bool *is,
+                               struct hop_diag *diag)
 {
     uint32_t route;
     struct hop_router *router = hop_network_router(s->network);
-    return hop_router_find(router, s->devices[a], s->devices[b], &route, NULL) == HOP_OK
-               ? hop_router_route(router, route)->link_count
-               : UINT32_MAX;
+    HOP_CHECK(hop_router_try(router, s->devices[a], s->devices[b], &route, diag));
+    *is = route != HOP_NONE && hop_router_route(router, route)->link_count <= near;
+    return HOP_OK;
 }
 
-/* Ranks that are as near to an island's first one are of it; returns how many islands there are. */
-static uint32_t find_islands(const struct shaper *s, uint32_t near, uint32_t *nodes)
+/* Ranks that are as near to an island's first one are of it; *count: how many islands there are. */
+static enum hop_status find_islands(const struct shaper *s, uint32_t near, uint32_t *nodes, uint32_t *count,
+                                    struct hop_diag *diag)
 {
-    uint32_t count = 0;
+    *count = 0;
     for (uint32_t r = 0; r < s->ranks.count; r++) {
-        uint32_t first = 0;
-        while (first < r && (nodes[first] != first || distance(s, first, r) > near))
-            first++;
-        nodes[r] = first;
-        count += first == r;
+        bool found = false;
+        nodes[r] = r;
+        for (uint32_t first = 0; first < r && !found; first++) {
+            if (nodes[first] == first)
+                HOP_CHECK(is_near(s, first, r, near, &found, diag));
+            if (found)
+                nodes[r] = first;
+        }
+        *count += !found;
     }
-    return count;
+    return HOP_OK;
 }
 
 static enum hop_status try_islands(struct shaper *s, struct hop_diag *diag)
@@ -136,7 +146,8 @@ static enum hop_status try_islands(struct shaper *s, struct hop_diag *diag)
         uint32_t *nodes = hop_arena_alloc(s->arena, s->ranks.count * sizeof *nodes);
         if (!nodes)
             return hop_fail_memory(diag);
-        uint32_t count = find_islands(s, near, nodes);
+        uint32_t count;
+        HOP_CHECK(find_islands(s, near, nodes, &count, diag));
         if (count < before && count > 1)
             HOP_CHECK(try_algorithms(s, nodes, count, diag));
         before = count;

@@ -173,9 +173,12 @@ static bool read_one(void *tries, uint32_t i, struct hop_plan_reading *in)
     read.complete = flags & COMPLETE;
     read.given_clean = flags & CLEAN_GIVEN;
     read.schedule = NULL;
-    if (in->failed ||
-        (in->at < in->end && hop_schedule_parse(hop_schedule_name(t->work->exchange), in->at,
-                                                (size_t)(in->end - in->at), &read.schedule, NULL) != HOP_OK))
+    enum hop_status status = HOP_OK;
+    if (!in->failed && in->at < in->end)
+        status = hop_schedule_parse(hop_schedule_name(t->work->exchange), in->at, (size_t)(in->end - in->at),
+                                    &read.schedule, NULL);
+    in->lacks = status == HOP_ERR_MEMORY;
+    if (in->failed || status != HOP_OK)
         return false;
     hop_schedule_destroy(try->schedule); /* of a search together with other ranks */
     *try = read;

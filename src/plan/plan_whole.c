@@ -106,7 +106,7 @@ static enum hop_status take_plan(struct hop_plan_further *f, struct hop_diag *di
     uint64_t n[NUMBERS];
     if (!kept)
         return HOP_OK;
-    struct hop_plan_reading in = {kept->text, kept->text + kept->size, false};
+    struct hop_plan_reading in = {kept->text, kept->text + kept->size, false, false};
     struct hop_plan_rung plan = {.value_s = hop_plan_get_value(&in)};
     for (uint32_t i = 0; i < NUMBERS; i++)
         n[i] = hop_plan_get_whole(&in, i == STEP ? HOP_PLAN_STEPS - 1 : UINT64_MAX);

@@ -289,7 +289,7 @@ uint32_t hop_timeline_never_two_way(const struct hop_timeline *timeline, uint32_
         }
     }
     free(spans);
-    return transfers;
+    return any && !spans ? HOP_NONE : transfers;
 }
 
 void hop_put_robust(struct hop_buffer *out, const struct hop_order_robust *r)

@@ -309,6 +309,10 @@ static void tell_summary(struct story *story)
 {
     struct hop_loss losses[CAUSES_MAX];
     uint32_t all = hop_timeline_losses(story->timeline, story->index, losses, CAUSES_MAX), told = 0;
+    if (all == HOP_NONE) {
+        story->out.failed = true;
+        return;
+    }
     double whole_s = story->span.end_s - story->span.ready_s, rest_s = whole_s - story->alone_s;
     hop_buffer_printf(&story->out, "It ended at %s.\n", SECONDS(story->span.end_s));
     struct hop_delivery delivery = hop_timeline_delivery(story->timeline, story->index);

@@ -58,7 +58,8 @@ static void put_overloads(struct writer *w, const struct hop_schedule *schedule)
     uint32_t count = 0;
     if (hop_simulate(w->network, schedule, NULL, &timeline, NULL) == HOP_OK)
         count = hop_timeline_overloads(timeline, overloads, OVERLOADS_MAX);
-    for (uint32_t i = 0; i < count && i < OVERLOADS_MAX; i++) {
+    w->out.failed = w->out.failed || !timeline || count == HOP_NONE;
+    for (uint32_t i = 0; i < count && i < OVERLOADS_MAX && !w->out.failed; i++) {
         char name[160];
         hop_json_put(&w->out, "{link:%s,load:%g}",
                      hop_topology_link_name(w->about->topology, overloads[i].link, name, sizeof name),

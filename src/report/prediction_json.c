@@ -35,10 +35,11 @@ static void put_copy_head(struct writer *w, const struct hop_op *op, struct hop_
 static void put_losses(struct writer *w, uint32_t index)
 {
     uint32_t count = hop_timeline_losses(w->timeline, index, NULL, 0);
-    if (count > 0 && HOP_GROW(&w->arena, w->losses, count))
-        (void)hop_timeline_losses(w->timeline, index, w->losses, count);
+    w->out.failed = w->out.failed || count == HOP_NONE;
+    if (!w->out.failed && count > 0 && HOP_GROW(&w->arena, w->losses, count))
+        w->out.failed = hop_timeline_losses(w->timeline, index, w->losses, count) == HOP_NONE;
     hop_json_put(&w->out, "losses:[");
-    for (uint32_t i = 0; i < count && !w->arena.failed; i++) {
+    for (uint32_t i = 0; i < count && !w->arena.failed && !w->out.failed; i++) {
         char limit[160];
         hop_json_put(&w->out, "{rule:%s,limit:%s,blocker:%s,lost_s:%g}", hop_rule_name(w->losses[i].rule),
                      hop_limit_name(w->timeline, w->losses[i].link, limit, sizeof limit),
@@ -275,7 +276,8 @@ static void put_never_two_way(struct writer *w)
 {
     char name[160];
     uint32_t first, transfers = hop_timeline_never_two_way(w->timeline, &first);
-    if (transfers > 0)
+    w->out.failed = w->out.failed || transfers == HOP_NONE;
+    if (transfers > 0 && !w->out.failed)
         hop_json_put(&w->out, "\nnever_two_way:{transfers:%u,link:%s}", transfers,
                      hop_topology_link_name(w->topology, first, name, sizeof name));
 }

@@ -174,8 +174,11 @@ static void take_load(double at_s, uint32_t directed, const struct hop_link_flow
 {
     const struct visit *v = context;
     for (uint32_t k = 0; k < v->b->link_count; k++) {
-        if (v->b->links[k] == directed)
-            go_to(v, k, at_s, hop_timeline_load(v->side->timeline, directed, flows, count));
+        if (v->b->links[k] != directed)
+            continue;
+        double load = hop_timeline_load(v->side->timeline, directed, flows, count);
+        v->side->strips[k].failed = v->side->strips[k].failed || isnan(load);
+        go_to(v, k, at_s, load);
     }
 }
 

@@ -78,9 +78,9 @@ uint32_t hop_schedule_run_ranks(const struct hop_schedule *schedule)
     struct hop_names devices = {0};
     uint32_t ranks = 0;
     bool ranked;
-    (void)number_ranks(schedule, &devices, &ranked, &ranks);
+    bool fine = number_ranks(schedule, &devices, &ranked, &ranks);
     hop_names_finish(&devices);
-    return ranks;
+    return fine ? ranks : HOP_NONE;
 }
 
 /* ---- places ---- */

@@ -131,7 +131,8 @@ static void read_line(struct hop_fields *lines, struct hop_placement *placement)
     if (device.length == 0)
         hop_fields_fail(lines, device.text, HOP_ERR_SYNTAX,
                         "rank %u has no device\na device's name, such as gpu0 or node0.gpu3", rank);
-    if (status != HOP_OK || place.rank != -1 || place.buffer || !hop_place_check(&place))
+    if (hop_failure_none(lines->failure, status != HOP_ERR_MEMORY) &&
+        (status != HOP_OK || place.rank != -1 || place.buffer || !hop_place_check(&place)))
         hop_fields_fail(lines, device.text, HOP_ERR_SYNTAX,
                         "'%.*s' is no device\na device's name, such as gpu0 or node0.gpu3",
                         (int)(device.length < 60 ? device.length : 60), device.text);

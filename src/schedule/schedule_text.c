@@ -711,8 +711,9 @@ bool hop_schedule_write_text(const struct hop_schedule *schedule,
 
 static bool add_piece(void *context, const char *text, size_t size)
 {
-    hop_buffer_add(context, text, size);
-    return true;
+    struct hop_buffer *out = context;
+    hop_buffer_add(out, text, size);
+    return !out->failed;
 }
 
 char *hop_schedule_to_text(const struct hop_schedule *schedule)

@@ -37,7 +37,7 @@ struct run {
     uint32_t done_count;
     uint32_t next_block; /* to be handed out */
     uint32_t next_case;  /* to be delivered */
-    uint32_t culprit;    /* the first case that failed, without keep_going */
+    uint32_t culprit;    /* the first case that failed, with keep_going for memory */
     bool stopped;
     bool refused; /* the caller takes no more results */
     int lost;
@@ -61,7 +61,8 @@ static void take_outcome(struct run *run, uint32_t index, const struct hop_sweep
     run->outcomes[index] = *outcome;
     run->done[index] = 1;
     run->done_count++;
-    if (outcome->status != HOP_OK && !run->options->keep_going && index < run->culprit)
+    bool ends = outcome->status == HOP_ERR_MEMORY || (outcome->status != HOP_OK && !run->options->keep_going);
+    if (ends && index < run->culprit)
         run->culprit = index;
 }
 
@@ -77,7 +78,9 @@ static void find_reason(struct run *run, uint32_t index, struct hop_diag *diag)
     if (status == HOP_OK)
         status = hop_sweep_evaluate(&evaluator, entry, &again, diag);
     hop_sweep_end(&evaluator);
-    if (status == HOP_OK)
+    if (status == HOP_OK && was == HOP_ERR_MEMORY)
+        (void)hop_fail_memory(diag); /* which there is again */
+    else if (status == HOP_OK)
         (void)hop_fail(diag, was, "%s, on another rank", hop_status_text(was));
 }
 

@@ -60,7 +60,8 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
     struct hop_segment *list = malloc(((size_t)segments + 1) * sizeof *list);
     struct cause *causes = malloc(((size_t)segments + 1) * sizeof *causes);
     uint32_t class = timeline->is_serial ? HOP_NONE : timeline->class_of[op];
-    segments = list && causes ? hop_timeline_segments(timeline, op, list, segments) : 0;
+    bool room = list && causes;
+    segments = room ? hop_timeline_segments(timeline, op, list, segments) : 0;
     for (uint32_t i = 0; i < segments; i++) {
         double length = list[i].end_s - list[i].start_s;
         bool queued = list[i].rule == HOP_RULE_SOURCE_BUSY || list[i].rule == HOP_RULE_CPU_BUSY;
@@ -75,5 +76,5 @@ uint32_t hop_timeline_losses(const struct hop_timeline *timeline, uint32_t op, s
         losses[i] = causes[i].loss;
     free(list);
     free(causes);
-    return count;
+    return room ? count : HOP_NONE;
 }

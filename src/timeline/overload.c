@@ -13,6 +13,7 @@
 struct search {
     const struct hop_timeline *timeline;
     struct hop_overload *most; /* per directed link */
+    bool failed;               /* out of memory */
 };
 
 double hop_timeline_load(const struct hop_timeline *timeline, uint32_t directed, const struct hop_link_flow *flows,
@@ -26,18 +27,21 @@ double hop_timeline_load(const struct hop_timeline *timeline, uint32_t directed,
         const struct hop_route *route = hop_timeline_route(timeline, flows[i].op);
         uint32_t index;
         double wire = 1;
-        if (hop_router_find(hop_network_router(network), route->from, route->to, &index, NULL) == HOP_OK &&
-            hop_network_wire(network, index, flows[i].place, &wire, NULL) == HOP_OK)
-            load += flows[i].rate_Bps * wire / capacity;
+        if (hop_router_find(hop_network_router(network), route->from, route->to, &index, NULL) != HOP_OK ||
+            hop_network_wire(network, index, flows[i].place, &wire, NULL) != HOP_OK)
+            return NAN;
+        load += flows[i].rate_Bps * wire / capacity;
     }
     return load;
 }
 
 static void take_load(double at_s, uint32_t directed, const struct hop_link_flow *flows, uint32_t count, void *context)
 {
-    const struct search *s = context;
+    struct search *s = context;
+    double load = hop_timeline_load(s->timeline, directed, flows, count);
     (void)at_s;
-    s->most[directed].load = fmax(s->most[directed].load, hop_timeline_load(s->timeline, directed, flows, count));
+    s->failed = s->failed || isnan(load);
+    s->most[directed].load = fmax(s->most[directed].load, load);
 }
 
 static void go_on(double at_s, void *context)
@@ -57,12 +61,13 @@ uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overlo
 {
     uint32_t links = 2 * hop_topology_link_count(hop_timeline_topology(timeline)), count = 0;
     const struct hop_network *of = hop_timeline_network(timeline);
-    struct search s = {timeline, calloc((size_t)links + 1, sizeof *s.most)};
+    struct search s = {timeline, calloc((size_t)links + 1, sizeof *s.most), false};
     bool fluid = hop_timeline_fidelity(timeline) == HOP_FIDELITY_FLUID; /* packets overload nothing, mean rates may */
     for (uint32_t l = 0; s.most && l < links; l++)
         s.most[l].link = l;
-    if (fluid && of && s.most && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS &&
-        hop_timeline_each_load(timeline, take_load, go_on, &s)) {
+    bool known = fluid && of && hop_timeline_detail(timeline) >= HOP_DETAIL_SEGMENTS;
+    s.failed = !s.most || (known && !hop_timeline_each_load(timeline, take_load, go_on, &s)) || s.failed;
+    if (known && !s.failed) {
         qsort(s.most, links, sizeof *s.most, compare_overloads);
         while (count < links && s.most[count].load > CLEAN_MAX)
             count++;
@@ -70,5 +75,5 @@ uint32_t hop_timeline_overloads(struct hop_timeline *timeline, struct hop_overlo
             memcpy(overloads, s.most, (count < capacity ? count : capacity) * sizeof *s.most);
     }
     free(s.most);
-    return count;
+    return s.failed ? HOP_NONE : count;
 }

@@ -118,7 +118,7 @@ typedef void hop_link_visitor(double at_s, uint32_t directed, const struct hop_l
 typedef void hop_instant_visitor(double at_s, void *context);
 bool hop_timeline_each_load(const struct hop_timeline *timeline, hop_link_visitor *each, hop_instant_visitor *after,
                             void *context);
-/* Of a directed link under these transfers, 1 being its capacity; predicted timelines. */
+/* Of a directed link under these transfers, 1 being its capacity; predicted timelines. NAN: out of memory. */
 double hop_timeline_load(const struct hop_timeline *timeline, uint32_t directed, const struct hop_link_flow *flows,
                          uint32_t count);
 /* serial.c: as hop_timeline_segments. */

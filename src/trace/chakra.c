@@ -398,7 +398,8 @@ static void build(struct builder *b, const struct hop_trace_options *options)
         if (b->traces[r].count == 0)
             (void)hop_schedule_add(b->schedule, &op);
     }
-    add_comments(b);
+    if (is_fine(b))
+        add_comments(b);
     hop_chakra_collectives_finish(&b->collectives);
     hop_schedule_set_queue_ready(b->schedule, true);
 }

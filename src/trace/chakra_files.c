@@ -115,8 +115,8 @@ static enum hop_status scan(struct set *set, const char *path, struct hop_diag *
     struct dirent **entries;
     int count = scandir(set->folder[0] ? set->folder : ".", &entries, NULL, alphasort);
     if (count < 0) {
-        hop_fail(diag, HOP_ERR_IO, "cannot read the folder: %s", strerror(errno));
-        return refuse(diag, HOP_ERR_IO, path);
+        return refuse(diag, hop_fail(diag, hop_status_of_error(errno), "cannot read the folder: %s", strerror(errno)),
+                      path);
     }
     enum hop_status status = HOP_OK;
     bool any = set->stem == NULL;

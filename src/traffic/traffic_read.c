@@ -24,12 +24,13 @@ static bool is_market(const struct hop_source *source)
            strncasecmp(source->text + marks, banner, sizeof banner - 1) == 0;
 }
 
-/* By the first two lines that are neither empty nor comments. */
-static enum form detect(const struct hop_source *source)
+/* By the first two lines that are neither empty nor comments; *lacking: memory is. */
+static enum form detect(const struct hop_source *source, bool *lacking)
 {
     struct hop_failure failure = {0};
     struct hop_cells first, second;
     enum form form = NOTHING;
+    *lacking = false;
     if (is_market(source))
         return MARKET;
     if (hop_traffic_json_detect(source))
@@ -45,7 +46,8 @@ static enum form detect(const struct hop_source *source)
         form = MATRIX;
     hop_cells_finish(&first);
     hop_cells_finish(&second);
-    return form;
+    *lacking = failure.status == HOP_ERR_MEMORY;
+    return *lacking ? NOTHING : form;
 }
 
 bool hop_traffic_detect(const char *text, size_t size)
@@ -53,7 +55,8 @@ bool hop_traffic_detect(const char *text, size_t size)
     static const char mark[3] = "\xef\xbb\xbf";
     size_t skipped = size >= sizeof mark && memcmp(text, mark, sizeof mark) == 0 ? sizeof mark : 0;
     struct hop_source source = {"", (char *)text + skipped, size - skipped}; /* it is only read */
-    return detect(&source) != NOTHING;
+    bool lacking;
+    return detect(&source, &lacking) != NOTHING || lacking;
 }
 
 /* Takes the source. */
@@ -62,7 +65,9 @@ static enum hop_status read_source(struct hop_source *source, enum hop_memory me
 {
     struct hop_traffic *made = NULL;
     struct hop_failure failure = {diag, hop_traffic_create(1, &made, diag)};
-    enum form form = failure.status == HOP_OK ? detect(source) : NOTHING;
+    bool lacking = false;
+    enum form form = failure.status == HOP_OK ? detect(source, &lacking) : NOTHING;
+    (void)hop_failure_none(&failure, !lacking);
     if (form == PROFILE)
         hop_traffic_read_profile(source, made, &failure);
     else if (form == MATRIX)

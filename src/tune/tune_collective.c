@@ -75,8 +75,11 @@ static void add_algorithm(struct tuning *t, const char *name)
     if (t->status == HOP_OK)
         add_candidate(t, name, 0);
     for (uint32_t s = 0; s < count && t->status == HOP_OK; s++) {
-        if (hop_tune_check_algorithm(t->collective.kind, name, segments[s], NULL) == HOP_OK)
+        enum hop_status can = hop_tune_check_algorithm(t->collective.kind, name, segments[s], NULL);
+        if (can == HOP_OK)
             add_candidate(t, name, segments[s]);
+        else if (can == HOP_ERR_MEMORY)
+            (void)failed(t, hop_fail_memory(t->diag));
     }
 }
 
@@ -249,12 +252,14 @@ static void find_busiest_link(const struct hop_timeline *timeline, struct hop_tu
     }
 }
 
-static void find_largest_loss(const struct hop_timeline *timeline, struct hop_tune_size *size)
+static bool find_largest_loss(const struct hop_timeline *timeline, struct hop_tune_size *size)
 {
     double lost_s[HOP_RULE_COUNT] = {0}, most_s = 0;
     struct hop_loss losses[LOSSES];
     for (uint32_t op = 0; op < hop_schedule_count(hop_timeline_schedule(timeline)); op++) {
         uint32_t count = hop_timeline_losses(timeline, op, losses, LOSSES);
+        if (count == HOP_NONE)
+            return false;
         for (uint32_t i = 0; i < count && i < LOSSES; i++)
             lost_s[losses[i].rule] += losses[i].lost_s;
     }
@@ -264,6 +269,7 @@ static void find_largest_loss(const struct hop_timeline *timeline, struct hop_tu
             size->rule = (enum hop_rule)rule;
         }
     }
+    return true;
 }
 
 /* Why the winner is not faster still. */
@@ -273,7 +279,8 @@ static void explain(struct tuning *t, struct hop_tune_size *size)
     struct hop_timeline *timeline;
     if (schedule && !failed(t, hop_simulate(t->network, schedule, NULL, &timeline, t->diag))) {
         find_busiest_link(timeline, size);
-        find_largest_loss(timeline, size);
+        if (!find_largest_loss(timeline, size))
+            (void)failed(t, hop_fail_memory(t->diag));
         hop_timeline_destroy(timeline);
     }
     hop_schedule_destroy(schedule);

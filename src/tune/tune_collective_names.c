@@ -84,7 +84,9 @@ static void add_hierarchies(enum hop_collective_kind kind, const struct levels *
             (void)snprintf(name, sizeof name, "%s-%s-%s", inside[k / ways], inside[k % ways], outer);
         else
             (void)snprintf(name, sizeof name, "%s-%s", inside[k], outer);
-        if (hop_tune_check_algorithm(kind, name, 0, NULL) == HOP_OK)
+        enum hop_status can = hop_tune_check_algorithm(kind, name, 0, NULL);
+        names->arena->failed = names->arena->failed || can == HOP_ERR_MEMORY;
+        if (can == HOP_OK)
             add_name(names, name);
     }
 }

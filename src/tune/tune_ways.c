@@ -190,8 +190,9 @@ enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_
             hop_schedule_op(executed, i + 1)->parent != parent)
             score->ends_s += hop_timeline_span(timeline, i).end_s;
     }
-    if (looks && hop_timeline_overloads(timeline, NULL, 0) > 0)
+    uint32_t overloads = looks ? hop_timeline_overloads(timeline, NULL, 0) : 0;
+    if (overloads > 0)
         *score = (struct hop_tune_score){INFINITY, INFINITY};
     hop_timeline_destroy(timeline);
-    return HOP_OK;
+    return overloads == HOP_NONE ? hop_fail_memory(diag) : HOP_OK;
 }

@@ -84,7 +84,7 @@ static void test_fit_against_brute_force(void **state)
         enum hop_status status = hop_assign_fit(&problem, place, &diag);
         assert_int_equal(status, possible ? HOP_OK : HOP_ERR_INVALID);
         if (possible) {
-            assert_true(hop_assign_fits(&problem, place));
+            assert_true(fits(&problem, place));
         } else {
             memset(place, 0xff, sizeof place);
             CHECK(hop_assign_seat(&problem, place, blocked, &blocked_count, &short_of, D));
@@ -122,12 +122,12 @@ static void test_what_fits(void **state)
     struct hop_places *places = places_of(1, 2, 1, binary_tree);
     uint64_t allowed[2] = {1, 3};
     struct hop_assign problem = {.graph = graph, .places = places};
-    assert_true(hop_assign_fits(&problem, (uint32_t[]){1, 0}));
-    assert_false(hop_assign_fits(&problem, (uint32_t[]){1, 1}));
-    assert_false(hop_assign_fits(&problem, (uint32_t[]){0, 2}));
+    assert_true(fits(&problem, (uint32_t[]){1, 0}));
+    assert_false(fits(&problem, (uint32_t[]){1, 1}));
+    assert_false(fits(&problem, (uint32_t[]){0, 2}));
     problem.allowed = allowed;
-    assert_false(hop_assign_fits(&problem, (uint32_t[]){1, 0}));
-    assert_true(hop_assign_fits(&problem, (uint32_t[]){0, 1}));
+    assert_false(fits(&problem, (uint32_t[]){1, 0}));
+    assert_true(fits(&problem, (uint32_t[]){0, 1}));
     free_graph(graph);
     free_places(places);
 }

@@ -153,11 +153,11 @@ static void test_groups_have_rooms(void **state)
     struct hop_graph *graph = graph_of(3, NULL, 0);
     struct hop_places *places = places_of(2, 2, 2, binary_tree);
     const struct hop_assign problem = {.graph = graph, .places = places};
-    assert_true(hop_assign_fits(&problem, (uint32_t[]){0, 0, 1}));
+    assert_true(fits(&problem, (uint32_t[]){0, 0, 1}));
     make_group_rooms(places, 2, 2);
-    assert_false(hop_assign_fits(&problem, (uint32_t[]){0, 0, 1}));
-    assert_true(hop_assign_fits(&problem, (uint32_t[]){0, 0, 2}));
-    assert_true(hop_assign_fits(&problem, (uint32_t[]){2, 0, 3}));
+    assert_false(fits(&problem, (uint32_t[]){0, 0, 1}));
+    assert_true(fits(&problem, (uint32_t[]){0, 0, 2}));
+    assert_true(fits(&problem, (uint32_t[]){2, 0, 3}));
     free_graph(graph);
     free_places(places);
 }
@@ -431,7 +431,7 @@ static void check_costs(const struct hop_local *local)
         twice += local->cost[i];
     check_same(local->value, sum_of(problem, local->seats.place));
     check_same(twice / 2, local->value);
-    assert_true(hop_assign_fits(problem, local->seats.place));
+    assert_true(fits(problem, local->seats.place));
 }
 
 /* What a change is said to gain is what the sum becomes less; flat tables, and two levels of them. */

@@ -27,7 +27,7 @@ static void put_hash_right(struct hop_source *source)
 
 static void read_numbers(const struct hop_plan_answer *answer)
 {
-    struct hop_plan_reading in = {answer->text, answer->text + answer->size, false};
+    struct hop_plan_reading in = {answer->text, answer->text + answer->size, false, false};
     for (unsigned i = 0; !in.failed; i++) {
         const char *before = in.at;
         double value = i % 3 == 0 ? hop_plan_get_value(&in) : 0;

@@ -72,7 +72,7 @@ static void numbers_come_back(void **state)
     for (size_t i = 0; i < HOP_COUNT(values); i++)
         hop_plan_put_value(&text, values[i]);
     hop_plan_put_whole(&text, UINT64_MAX / 2);
-    struct hop_plan_reading in = {text.text, text.text + text.length, false};
+    struct hop_plan_reading in = {text.text, text.text + text.length, false, false};
     for (size_t i = 0; i < HOP_COUNT(values); i++)
         assert_true(hop_plan_get_value(&in) == values[i]);
     assert_true(hop_plan_get_whole(&in, UINT64_MAX) == UINT64_MAX / 2 && !in.failed && in.at == in.end);
