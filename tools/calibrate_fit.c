@@ -92,12 +92,13 @@ static void print_comparison(const struct hop_comparison *c)
 static const char *choose_model(const struct calibrate_request *r, const struct hop_topology *topology)
 {
     struct hop_network *network = NULL;
-    struct hop_diag diag;
-    if (r->model || hop_network_create(topology, "server", &network, &diag) == HOP_OK) {
-        hop_network_destroy(network);
+    enum hop_status status = r->model ? HOP_OK : hop_network_create(topology, "server", &network, &tool_diag);
+    hop_network_destroy(network);
+    if (status == HOP_ERR_MEMORY)
+        tool_out_of_memory();
+    if (status == HOP_OK)
         return r->model;
-    }
-    tool_warn("the model is fair: %s", diag.what);
+    tool_warn("the model is fair: %s", tool_diag.what);
     return "";
 }
 

@@ -151,7 +151,10 @@ static void suggest(const struct request *r, const struct hop_topology *topology
     struct hop_measurements *measured = NULL;
     struct hop_fit_options options = {.model = r->model};
     struct hop_network *network = NULL;
-    if (!r->model && hop_network_create(topology, "server", &network, &tool_diag) != HOP_OK)
+    enum hop_status fits = r->model ? HOP_OK : hop_network_create(topology, "server", &network, &tool_diag);
+    if (fits == HOP_ERR_MEMORY)
+        tool_out_of_memory();
+    if (fits != HOP_OK)
         options.model = "fair"; /* neither PCIe nor two-way links */
     hop_network_destroy(network);
     if (r->measured.count)

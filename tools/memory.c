@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Allocations that fail are remembered, the library's own and those of jansson and libxml2: some code goes on without
- * the memory, and what it then prints may lack something. The linker puts the __wrap functions in the place of those
+ * the memory, and what it then says may be wrong and what it prints may lack something. So from then on no message but that one is
+ * given, and no file is written. The linker puts the __wrap functions in the place of those
  * that they are called like. A large request is another matter: whoever makes it has a smaller way.
  */
 #include <jansson.h>
@@ -80,6 +81,11 @@ void tool_watch_memory(void)
 void tool_memory_told(void)
 {
     atomic_store(&told, true);
+}
+
+bool tool_memory_lacked(void)
+{
+    return atomic_load(&failed);
 }
 
 int tool_memory_verdict(int status)

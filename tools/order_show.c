@@ -46,7 +46,7 @@ static void print_overloads(struct show *show, const struct hop_schedule *schedu
     fprintf(show->out, "  not clean");
     uint32_t count = 0;
     if (schedule && hop_simulate(show->network, schedule, NULL, &timeline, NULL) == HOP_OK)
-        count = hop_timeline_overloads(timeline, overloads, OVERLOADS_SHOWN);
+        count = tool_counted(hop_timeline_overloads(timeline, overloads, OVERLOADS_SHOWN));
     for (uint32_t i = 0; i < count && i < OVERLOADS_SHOWN; i++) {
         fprintf(show->out, "%s %s %.0f %%", i ? "," : ":", LINK(show->input->topology, overloads[i].link),
                 100 * overloads[i].load);

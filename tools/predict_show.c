@@ -33,7 +33,7 @@ static void describe_loss(const struct prediction *p, const struct hop_loss *los
 static bool main_loss(const struct prediction *p, uint32_t op, struct hop_loss *main, double *share)
 {
     struct hop_loss losses[32];
-    uint32_t count = hop_timeline_losses(p->timeline, op, losses, 32);
+    uint32_t count = tool_counted(hop_timeline_losses(p->timeline, op, losses, 32));
     double sum = 0;
     bool found = false;
     for (uint32_t i = 0; i < count && i < 32 && losses[i].lost_s > 0; i++) {
@@ -337,7 +337,7 @@ static void print_inherited(const struct prediction *p)
 
 static void print_never_two_way(const struct prediction *p)
 {
-    uint32_t first, transfers = hop_timeline_never_two_way(p->timeline, &first);
+    uint32_t first, transfers = tool_counted(hop_timeline_never_two_way(p->timeline, &first));
     if (transfers)
         printf("note: %u transfer%s a link that was never measured in this direction while the other one is busy, such "
                "as %s\n",

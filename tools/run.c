@@ -198,7 +198,7 @@ static void check_work(const struct run_options *o, const struct run_request *r)
 static void prepare(const struct run_options *o, struct run_request *r, bool first)
 {
     bool race;
-    uint32_t needed = hop_schedule_run_ranks(r->schedule);
+    uint32_t needed = tool_counted(hop_schedule_run_ranks(r->schedule));
     needed = needed > r->plan.definition_ranks ? needed : r->plan.definition_ranks;
     r->ranks = o->ranks ? o->ranks : needed;
     if (r->ranks == 0)

@@ -145,7 +145,7 @@ static void check_source(const char *source)
 static void find_definition(struct run_options *o, const struct run_loaded *l)
 {
     static struct hop_collective_options what;
-    uint32_t ranks, has = hop_schedule_run_ranks(l->schedule);
+    uint32_t ranks, has = tool_counted(hop_schedule_run_ranks(l->schedule));
     if (!hop_schedule_collective(l->schedule, &what, &ranks) || what.kind == HOP_COLLECTIVE_BARRIER)
         return;
     if (ranks < has) {

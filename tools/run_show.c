@@ -111,7 +111,7 @@ static char *make_json(const struct run_request *r, const struct run_result *res
 /* "4 ranks on host, emulated links"; those beyond the schedule's have nothing to do. */
 static void print_ranks(const struct run_request *r)
 {
-    uint32_t busy = hop_schedule_run_ranks(r->schedule);
+    uint32_t busy = tool_counted(hop_schedule_run_ranks(r->schedule));
     printf("%s: %u rank%s", r->what, r->ranks, r->ranks == 1 ? "" : "s");
     if (busy < r->ranks && !r->collective)
         printf(", %u of them idle,", r->ranks - busy);

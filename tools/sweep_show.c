@@ -234,7 +234,7 @@ bool sweep_show_close(struct sweep_show *show, const struct hop_sweep_summary *s
     else if (show->begun)
         flush(show, true);
     bool whole = show->begun && !show->failed;
-    if (show->path && !show->json && !hop_replacing_end(&show->replacing, whole) && whole) {
+    if (show->path && !show->json && !hop_replacing_end(&show->replacing, whole && !tool_memory_lacked()) && whole) {
         tool_cannot_write(show->path);
         show->failed = true;
     }

@@ -49,6 +49,8 @@ static _Noreturn void end_badly(int status)
 void tool_bad_usage(const struct tool_command *command, const char *format, ...)
 {
     va_list arguments;
+    if (tool_memory_lacked())
+        tool_out_of_memory();
     va_start(arguments, format);
     if (!tool_hushed)
         tool_put_message(tool_text("hopcast %s: %s", command->name, hop_text_quote(make_text(format, arguments))));
@@ -61,6 +63,10 @@ void tool_bad_usage(const struct tool_command *command, const char *format, ...)
 int tool_say(const struct hop_diag *diag)
 {
     tool_memory_told();
+    if (tool_memory_lacked()) { /* of which another failure may come */
+        fprintf(stderr, "hopcast: out of memory\n");
+        return TOOL_BAD;
+    }
     if (!tool_hushed)
         tool_put_message(tool_text("hopcast: %s%s%s", diag->place, diag->place[0] ? ": " : "", diag->what));
     if (!tool_hushed && diag->expected[0])
@@ -118,6 +124,13 @@ void *tool_alloc(size_t count, size_t size)
     if (!made)
         tool_out_of_memory();
     return made;
+}
+
+uint32_t tool_counted(uint32_t count)
+{
+    if (count == HOP_NONE)
+        tool_out_of_memory();
+    return count;
 }
 
 void *tool_have(void *made)

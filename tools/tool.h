@@ -54,6 +54,7 @@ void tool_try_at(enum hop_status status, const char *format, ...) HOP_PRINTF(2, 
 void tool_try_file(enum hop_status status, const char *expected);
 #define MEASUREMENTS_ARE_EXPECTED "a file of measurements (docs/compare.md says which there are)"
 void *tool_have(void *made); /* which is there until the command ends; NULL: out of memory */
+uint32_t tool_counted(uint32_t count); /* the same; HOP_NONE: out of memory */
 /* Zeroed, until the command ends; and arrays that grow. */
 void *tool_alloc(size_t count, size_t size);
 char *tool_text(const char *format, ...) HOP_PRINTF(1, 2);
@@ -76,6 +77,7 @@ int tool_finish(int status);
  * lacking, which is said if nothing else was. */
 void tool_watch_memory(void);
 void tool_memory_told(void);
+bool tool_memory_lacked(void);
 int tool_memory_verdict(int status);
 
 /* ---- input ---- */
