@@ -50,7 +50,7 @@ static bool is_as_good(struct near *n, const uint32_t *place, struct worth *most
 /* Takes what is tried if it fits and is as good. */
 static bool take(struct near *n)
 {
-    if (!hop_assign_fits(&n->work->places.who, n->tried) || !is_as_good(n, n->tried, &n->worth, false))
+    if (!hop_map_fits(&n->work->places, n->tried) || !is_as_good(n, n->tried, &n->worth, false))
         return false;
     memcpy(n->place, n->tried, n->work->size);
     return true;

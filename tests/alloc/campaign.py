@@ -4,7 +4,8 @@
 
     campaign.py HOPCAST FAIL.so [--all | --runs N] [NAME ...]
 
-What is accepted is an exit status other than 0 with a message, or the very same output; no signal, no hang, no other output. --all
+What is accepted is exit status 2 with a message that says memory, or the very same output; no signal, no hang, no other output or message.
+Files ({out}) are there whole or not at all. --all
 lets every allocation fail, alone and with all that follow; else those that are the first of their place in the program do, evenly
 drawn from all commands so that there are N runs (default: all of them). hwloc
 and SCOTCH, which break when they get no memory, get theirs. Exit status: 0 as accepted, 1 not.
@@ -72,6 +73,13 @@ CASES = {
     "tune-stages-table": ["tune", "stages", os.path.join(DATA, "steps/novo-g-gather.steps"), "--gather", "2x2", "--json"],
     "tune-collective": ["tune", "collective", "broadcast", "--on", "t2", "--sizes", "1MiB", "--segments", "64KiB"],
     "run": ["run", "-e", "a: 0@gpu0:x -> 1@gpu1:x 4KiB", "--in-process", "--json", "-o", "/dev/null"],
+    "calibrate-o": ["calibrate", DATA + "/measurements/pcie-2016.csv", "--on", "t2", "-o", "{out}/fitted.json"],
+    "plan": ["plan", "ring:3,bytes=1MiB", "--on", "t2", "--way", "p2p", "--keep", "-o", "{out}/plan.hop"],
+    "map-o": ["map", "ring:4", "--on", "dgx-1", "--metric", "distance", "--solver", "exact", "-o", "{out}/map"],
+    "traffic": ["traffic", DATA + "/traffic/halo8-profile.csv"],
+    "order-o": ["order", "-e", SCHEDULE, "--on", "t2", "--threads", "1", "-o", "{out}/order.hop"],
+    "sweep-o": ["sweep", "-e", SCHEDULE, "--on", "t2", "--bytes", "1MiB,2MiB", "-o", "{out}/sweep.csv"],
+    "tune-puts": ["tune", "puts", "--on", "apenet:2x1x1", "--sizes", "32KiB", "--json"],
     "completion": ["completion", "bash"],
     "help": ["predict", "--help"],
 }
@@ -84,7 +92,8 @@ VARIES = re.compile(rb"(found in|searched for|proved in|in all) [^,\n]*|\"elapse
 class Command:
     def __init__(self, name, hopcast, shim, folder):
         self.name, self.shim, self.folder = name, shim, folder
-        self.arguments = [hopcast] + CASES[name]
+        self.out = os.path.join(folder, "out")
+        self.arguments = [hopcast] + [argument.replace("{out}", self.out) for argument in CASES[name]]
         self.list = os.path.join(folder, "list")
         self.spared = {"HOP_FAIL_BUT": SPARED[name]} if name in SPARED else {}  # slow: it looks at callers
 
@@ -92,6 +101,8 @@ class Command:
         """How it ends, what it prints, without how long it took, and what it says."""
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": self.folder, "LD_PRELOAD": self.shim, **fails}
         environment.update(self.spared)
+        shutil.rmtree(self.out, ignore_errors=True)
+        os.mkdir(self.out)
         try:
             done = subprocess.run(self.arguments, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=TIME_LIMIT_S)
@@ -99,10 +110,20 @@ class Command:
             return None, "", "does not end"
         return done.returncode, VARIES.sub(b"", done.stdout), done.stderr.decode(errors="backslashreplace")
 
+    def written(self):
+        """The files that it left, without how long it took."""
+        files = {}
+        for folder, _, names in os.walk(self.out):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as file:
+                    files[name] = VARIES.sub(b"", file.read())
+        return files
+
     def plan(self):
         """Its output when nothing fails, how many allocations there are, and the first of each place."""
         self.status, self.output, said = self.run()
-        if said or self.status not in (0, 1) or self.run()[1] != self.output:
+        self.files = self.written()
+        if said or self.status not in (0, 1) or self.run()[1] != self.output or self.written() != self.files:
             raise SystemExit("%s is no example: status %s %s" % (self.name, self.status, said))
         self.run(HOP_FAIL_LIST=self.list)
         with open(self.list, encoding="ascii") as file:
@@ -111,15 +132,21 @@ class Command:
     def fault(self, at):
         """What is wrong when that one fails; empty: nothing."""
         status, output, said = self.run(HOP_FAIL_AT=at)
+        files = self.written()
         if status is None:
             return said
-        if status == self.status and output == self.output:
+        if status == self.status and output == self.output and files == self.files:
             return ""
+        for name, text in files.items():
+            if text != self.files.get(name):
+                return "a file that is not whole: " + name
         if status == 0:
             return "exit 0, and another output: " + difference(self.output, output)
         if status < 0 or status >= 128:
             return "signal %d: %s" % (-status if status < 0 else status - 128, said[-300:])
-        return "" if said.strip() else "exit %d without a word" % status
+        if status != 2 or "memory" not in said:
+            return "exit %d, and not a word of memory: %s" % (status, said[:200])
+        return ""
 
 
 def difference(a, b):

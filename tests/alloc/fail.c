@@ -10,7 +10,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -21,7 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PLACES = 1 << 16, CALLERS = 7, DEPTH = 24, RANGES = 16 };
+#include "places.h"
+
+enum { DEPTH = 24, RANGES = 16 };
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -34,9 +35,7 @@ static unsigned long fails_at;
 static bool and_later;
 static const char *list;
 static pid_t listing_process;
-static uint64_t seen[PLACES];
-static unsigned long firsts[PLACES];
-static unsigned first_count;
+static struct places places;
 static _Thread_local bool inside;
 
 /* The code of a library that is left alone. */
@@ -73,22 +72,6 @@ static bool is_left_alone(void)
     return false;
 }
 
-static void note_place(unsigned long n)
-{
-    void *callers[CALLERS + 3];
-    int count = backtrace(callers, CALLERS + 3);
-    uint64_t hash = 1;
-    for (int i = 3; i < count; i++)
-        hash = (hash ^ (uintptr_t)callers[i]) * 0x9e3779b97f4a7c15u;
-    for (unsigned at = (unsigned)(hash >> 48); seen[at] != hash; at = (at + 1) % PLACES) {
-        if (seen[at] == 0 && first_count < PLACES / 2) {
-            seen[at] = hash;
-            firsts[first_count++] = n;
-            break;
-        }
-    }
-}
-
 /* For a debugger's breakpoint. */
 __attribute__((noinline)) static void failed_here(void)
 {
@@ -103,7 +86,7 @@ static bool fails(void)
     bool counts = range_count == 0 || !is_left_alone();
     unsigned long n = counts ? atomic_fetch_add(&number, 1) + 1 : 0;
     if (counts && list)
-        note_place(n);
+        places_note(&places, n, 3);
     inside = false;
     if (!counts)
         return false;
@@ -163,8 +146,8 @@ static void write_list(void)
     if (!file)
         return;
     (void)fprintf(file, "%lu\n", atomic_load(&number));
-    for (unsigned i = 0; i < first_count; i++)
-        (void)fprintf(file, "%lu\n", firsts[i]);
+    for (unsigned i = 0; i < places.first_count; i++)
+        (void)fprintf(file, "%lu\n", places.firsts[i]);
     (void)fclose(file);
 }
 
