@@ -32,7 +32,7 @@ static const struct pattern patterns[] = {
     {"bcast", COLLECTIVE "root", make_collective},
     {"allgather", COLLECTIVE, make_collective},
     {"reduce-scatter", COLLECTIVE "operator", make_collective},
-    {"barrier", COLLECTIVE, make_collective},
+    {"barrier", "on gpu cpu set devices format json output algorithm ranks ranks-per-device list", make_collective},
     /* what the patterns of these names are with --algorithm or --list */
     {"alltoall", COLLECTIVE, make_collective},
     {"scatter", COLLECTIVE "root", make_collective},

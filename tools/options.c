@@ -124,6 +124,17 @@ const struct tool_option *tool_table(const struct tool_command *command)
             table[count++] = option_cpu;
         }
     }
+    const char *machine = "on"; /* what names one, without which --gpu and --cpu say nothing */
+    for (size_t i = 0; i < count; i++) {
+        if (table[i].name && strcmp(table[i].name, "emulate") == 0)
+            machine = "on emulate";
+        else if (!table[i].name && table[i].argument && strcmp(table[i].argument, "SOURCE") == 0)
+            machine = NULL; /* a word may */
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (table[i].take == option_gpu.take)
+            table[i].needs = machine;
+    }
     table[count] = (struct tool_option){.name = "help", .letter = 'h', .kind = OPTION_HELP};
     table[count + 1] = (struct tool_option){.kind = OPTION_END};
     return table;

@@ -77,7 +77,8 @@ static const struct tool_option table[] = {
     OPTION("explain", 0, TEXT, AT(request, explain), "ID", "what held that transfer back, phase by phase",
            .excludes = "json"),
     SHARED(rows, AT(request, rows),
-           .help = "list the N transfers that end last (0: all; default all up to 1,000, else 20)"),
+           .help = "list the N transfers that end last (0: all; default all up to 1,000, else 20)",
+           .excludes = "json gantt explain"),
     SHARED(output, AT(request, output), .needs = "json gantt", .help = "write --json or --gantt there"),
     END_OF_OPTIONS,
 };

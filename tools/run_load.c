@@ -28,8 +28,10 @@ static void check_collective(const struct run_options *o)
     if (tool_given(&o->given, "operator") && !reduces)
         tool_bad_usage(&tool_run, "%s reduces nothing: --operator goes with allreduce, reduce and reduce-scatter",
                        name);
-    if (kind == HOP_COLLECTIVE_BARRIER && (tool_given(&o->given, "type") || tool_given(&o->given, "in-place")))
-        tool_bad_usage(&tool_run, "a barrier has no data: --type and --in-place go with other collectives");
+    if (kind == HOP_COLLECTIVE_BARRIER && (tool_given(&o->given, "type") || tool_given(&o->given, "in-place") ||
+                                           tool_given(&o->given, "bytes") || tool_given(&o->given, "segment")))
+        tool_bad_usage(&tool_run, "a barrier has no data: --bytes, --segment, --type and --in-place go with other "
+                                  "collectives");
     if (o->map && o->devices)
         tool_bad_usage(&tool_run, "--map and --devices both say where the ranks are: one at a time");
 }

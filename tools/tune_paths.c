@@ -40,7 +40,7 @@ static const struct tool_option table[] = {
     OPTION("bytes", 0, SIZE, AT(request, bytes), "SIZE", "of each copy of a pattern (64MiB); of alltoall, scatter, gather and coll of all that is cut into copies", .low = 1),
     OPTION("schedule", 0, CALL, AT(request, cases), "FILE", "the copies of a schedule instead; may be repeated",
            .use = USE_INPUT, .take = take_case),
-    SHARED(map, AT(request, map)),
+    SHARED(map, AT(request, map), .needs = "schedule"),
     OPTION("evaluations", 0, WHOLE, AT(request, evaluations), "N",
            "simulations that the search for a mix may take (5000)", .low = 1, .high = EVALUATIONS_MAX),
     SHARED(json, AT(request, json), .help = "everything, for machines (docs/tune_paths.schema.json)"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Help, manual pages and completions name the same options of every command, and the forms that options come in are read.
+"""Help, manual pages and completions name the same options of every command, the forms that options come in are read, and every option
+changes what a command says or writes, or is refused.
 
     options.py HOPCAST SOURCE_FOLDER
 
@@ -10,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 FORMER = [  # refused, with the name that they have now
     (["make", "halo", "--on", "t2", "--grid", "4x2"], "part of the pattern"),
@@ -41,6 +43,22 @@ REFUSED = [
     (["order", *A[1:], "--json", "-o", "-"], "standard output takes one of"),
     (["run", "allreduce", "-n", "2", "--timeout", "5 s."], "--timeout"),
 ]
+FOUR = "a: gpu0 -> gpu2 3MiB; b: gpu1 -> gpu4 2MiB; c: gpu0 -> gpu5 1MiB after b"
+P, G = ["predict", "-e", FOUR, "--on", "t2"], ["make", "graphs", "--on", "t2", "--max-transfers", "1"]
+WALKED = [  # lines to which every option of their command is added, one at a time
+    P, [*P, "--on", "t1"], [*P, "--model", "pcie", "--model", "credit"], [*P, "-e", "a: gpu0 -> gpu4 3MiB"], [*P, "--fidelity", "packet"],
+    [*P, "--gantt"], [*P, "--json"], [*P, "--explain", "c"], ["make", "halo:4x2"], ["make", "halo:4x2", "--on", "t2"],
+    ["make", "allgather", "-n", "4"], ["make", "allreduce", "--on", "t2"], ["make", "barrier", "-n", "4"], ["make", "alltoall", "--on", "t2"], G,
+    [*G, "--list"], ["topology", "t2", "--parameters"], ["export", "json", "-e", FOUR], ["traffic", "halo:4x2"], ["order", "-e", FOUR, "--on", "t2"],
+    ["map", "halo:4x2", "--on", "t2"], ["tune", "paths", "--on", "t2", "--pattern", "alltoall,order=shift"],
+    ["tune", "collective", "allreduce", "--on", "t2", "--sizes", "64KiB"],
+]
+VALUES = {"SIZE": "3KiB", "N": "2", "K": "2", "TIME": "7us", "FILE": "out", "DIR": "dir", "NAME=VALUE": "tau=0.3"}
+NO_EFFECT = {  # that is right
+    ("make", "--set"): "a machine's rates and latencies are none of a schedule's, and a wrong one is refused",
+    ("order", "--threads"): "the answer is the same whatever the threads", ("order", "--seed"): "what is proved needs no luck",
+    ("order", "--allow-unclean"): "no order of these loads a link above its limit",
+}
 SHELL = """{completion}
 COMP_WORDS=({words}) COMP_CWORD={index}
 _hopcast
@@ -74,6 +92,30 @@ class Checker:
             terms = set(re.findall(r"^(?:\*-.\*, )?\*(--[a-z-]+)\*", page.stdout, re.M))
             self.expect(page.returncode == 0 and options - {"--help"} <= terms, f"{path} lacks {options - {'--help'} - terms}")
             print(f"{name}: {len(options)} options")
+
+    def outcome(self, arguments):
+        """What it says, but for the line that repeats the command, and every file that it writes."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([self.command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                  text=True, check=False, cwd=folder)
+            files = {}
+            for where, _, names in os.walk(folder):
+                for name in names:
+                    with open(os.path.join(where, name), "rb") as file:
+                        files[name] = file.read()
+        return done.returncode, re.sub(r"# hopcast make .*|hopcast make [^\"]*", "", done.stdout), files
+
+    def check_effects(self):
+        for line in WALKED:
+            plain, name = self.outcome(line), " ".join(line[:2]) if line[0] == "tune" else line[0]
+            self.expect(plain[0] == 0, f"{line}: {plain[1][:300]}")
+            shown = self.run([*name.split(), "--help"]).stdout
+            for option, value in re.findall(r"^  (?:-.|  )[, ] (--[a-z-]+)(?: (\S+))?", shown, re.M):
+                if option == "--help" or option in line or (name, option) in NO_EFFECT:
+                    continue
+                given = [option, VALUES.get(value, value)] if value.isupper() or value in VALUES else [option]
+                got = self.outcome([*line, *given])
+                self.expect(got[0] == 2 or got != plain, f"{' '.join(line)}: {' '.join(given)} does nothing")
 
     def complete(self, completion, words):
         text = SHELL.format(completion=completion, words=" ".join(f"'{word}'" for word in words), index=len(words) - 1)
@@ -109,6 +151,7 @@ def main():
     checker.check_texts(completion)
     checker.check_bash(completion)
     checker.check_forms()
+    checker.check_effects()
     print("\n".join(checker.wrong), end="\n" if checker.wrong else "")
     return 1 if checker.wrong else 0
 
