@@ -401,7 +401,7 @@ static void plan_checkpoint(void)
 
 static void plan_collective(void)
 {
-    const struct hop_collective_options what = {.size = sizeof what, .kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 1 << 20};
+    const struct hop_collective_options what = {.size = sizeof what, .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 1 << 20};
     const struct hop_plan_options options = {.size = sizeof options, .max_nodes = 100, .threads = 1, .way = HOP_PLAN_DIRECT};
     struct hop_plan_result *result = NULL;
     if (CALL(hop_plan_collective(calls_machine(), 3, &what, &options, &result, DIAG)))

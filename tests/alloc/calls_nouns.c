@@ -513,7 +513,7 @@ static void collectives(void)
     for (int kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
         for (size_t i = 0; hop_collective_algorithm((enum hop_collective_kind)kind, i, &name, &summary, &levels); i++) {
             const struct hop_collective_options options = {
-                .size = sizeof options, .kind = (enum hop_collective_kind)kind, .algorithm = name, .bytes = 4096};
+                .size = sizeof options, .kind = (enum hop_collective_kind)kind, .algorithm = name, .vector_bytes = 4096};
             MADE(hop_make_collective(&ranks, &options, &schedule, DIAG));
         }
     }
@@ -524,7 +524,7 @@ static void collective_by(void)
     char by[HOP_ALGORITHM_NAME_SIZE] = "";
     static const uint32_t nodes[] = {0, 0, 1, 1};
     const struct hop_collective_options options = {
-        .size = sizeof options, .kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 4096, .nodes = nodes, .algorithm = "gsb-ring"};
+        .size = sizeof options, .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 4096, .nodes = nodes, .algorithm = "gsb-ring"};
     MADE(hop_make_collective_by(&ranks, &options, by, &schedule, DIAG));
 }
 
@@ -737,7 +737,7 @@ static void algorithm_table(void)
     bool good = table && CALL(hop_algorithm_table_note(table, "a remark", DIAG));
     for (uint64_t i = 0; good && i < 12; i++) {
         char *before = hop_algorithm_table_to_text(table);
-        row.from_bytes = i * 1024;
+        row.from_vector_bytes = i * 1024;
         good = CALL(hop_algorithm_table_add(table, &row, DIAG));
         if (good)
             free(before);

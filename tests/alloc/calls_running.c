@@ -133,7 +133,7 @@ static void program_emulated(void)
 static void program_bound(void)
 {
     const struct hop_ranks ranks = {devices, 1};
-    const struct hop_collective_options what = {.size = sizeof what, .kind = HOP_COLLECTIVE_ALLREDUCE, .bytes = 4096, .callers = true};
+    const struct hop_collective_options what = {.size = sizeof what, .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 4096, .callers = true};
     struct hop_schedule *schedule = NULL;
     NEED(hop_make_collective(&ranks, &what, &schedule, DIAG) == HOP_OK);
     as_rank(run_program, &(struct job){schedule, {.size = sizeof(struct hop_program_options), .bound = true, .definition = &what}});
@@ -174,7 +174,7 @@ static void measure_write(void)
 
 static void amb_write(void)
 {
-    struct hop_amb_row row = {.host = "none", .device = "ring:2", .bytes = 4096, .device_bytes = 8192, .min_s = 1e-6, .avg_s = 2e-6, .max_s = 3e-6, .iterations = 1};
+    struct hop_amb_row row = {.host = "none", .device = "ring:2", .size_bytes = 4096, .device_bytes = 8192, .min_s = 1e-6, .avg_s = 2e-6, .max_s = 3e-6, .iterations = 1};
     const struct hop_amb_result result = {.job = {.carrier = "openmpi", .ranks = 2, .hosts = 1}, .device = "host", .iterations = 1, .rows = &row, .row_count = 1};
     WRITE(hop_amb_to_json(&result));
 }
