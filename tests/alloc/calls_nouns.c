@@ -756,7 +756,7 @@ static void algorithm_table_read(void)
         say_table(table);
     hop_algorithm_table_destroy(table);
     table = NULL;
-    if (CALL(hop_algorithm_table_parse(PARSED("# remark\nallreduce 8 0 doubling - # 4 us\nallreduce 8 100KiB ring -\n"), &table, DIAG)))
+    if (CALL(hop_algorithm_table_parse(PARSED("# remark\n# sizes: whole vectors, as nccl-tests prints them\nallreduce 8 0 doubling - # 4 us\nallreduce 8 100KiB ring -\n"), &table, DIAG)))
         say_table(table);
     hop_algorithm_table_destroy(table);
 }
