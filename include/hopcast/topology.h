@@ -96,7 +96,8 @@ struct hop_card {
     struct hop_card_engine ways[HOP_CARD_WAYS];
     double buffer_bytes;   /* for packets that were read, an engine; 0: as those of links */
     double put_s;          /* software of a put until the card has it, */
-    double completion_s;   /* and from then until the next put can begin */
+    double completion_s;   /* and from then until the next put can begin; */
+    double device_completion_s; /* so much more out of device memory, once it has been read */
     double copy_s;         /* a copy between device and host memory, beside its bytes: where puts are staged */
     const char *processor; /* NULL: its own; cards with a processor of the same name share it */
 };

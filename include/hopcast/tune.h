@@ -410,8 +410,8 @@ struct hop_puts {
     uint64_t piece_bytes; /* pipelined; 0: 64 KiB */
 };
 /* The schedule of a row of puts, as one thread issues them. A put is software (put_s), the card's own work, and software
- * (completion_s), which does not wait for it: the next one follows. Out of device memory the card does one at a time, and so the
- * next one begins when the last has arrived. Where puts are staged, the thread waits for each copy out of device memory (copy_s, and
+ * (completion_s), which does not wait for it: the next one follows. Out of device memory it waits until the card's engine has read
+ * the put, and takes device_completion_s more; what the packets do then goes on beside the next one. Where puts are staged, the thread waits for each copy out of device memory (copy_s, and
  * its bytes), and a staging buffer is free again when the card has read it. Copies into device memory are the receiver's, who
  * is not held up. */
 HOP_API enum hop_status hop_puts_schedule(const struct hop_topology *topology, const struct hop_puts *puts,

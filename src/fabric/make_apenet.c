@@ -31,6 +31,7 @@
 #define FIFO_BYTES 32768.0
 #define HOST_TO_HOST_S 6.3e-6 /* half a round trip */
 #define HOST_GAP_S 5e-6       /* of short messages */
+#define PROTOCOL_S 3e-6       /* "additional 3 us" of short messages from GPU to GPU; the head of a read is a part of them */
 #define COPY_S 10e-6          /* cudaMemcpy */
 #define COPY_BPS 5.5e9
 #define PCIE_BPS 4e9 /* x8, generation 2 */
@@ -62,6 +63,7 @@ static struct hop_card make_card(const struct hop_fabric_maker *maker)
     struct hop_card card = {
         .buffer_bytes = FIFO_BYTES, .put_s = HOST_TO_HOST_S - PACKET_BYTES / RX_BPS - 3 * HOP_S, .copy_s = COPY_S};
     card.completion_s = HOST_GAP_S - card.put_s;
+    card.device_completion_s = PROTOCOL_S - HEAD_S;
     card.ways[HOP_CARD_HOST_READ] = (struct hop_card_engine){.rate_Bps = HOST_READ_BPS};
     card.ways[HOP_CARD_DEVICE_READ] = (struct hop_card_engine){.processor_s = version == 1 ? SOFTWARE_S : 0,
                                                                .request_s = HEAD_S,
@@ -89,6 +91,8 @@ static uint32_t add(struct hop_fabric_maker *maker, enum hop_node_kind kind, con
     struct hop_node node = hop_node_default(kind, hop_build_text(maker->build, "%s%s", name, suffix));
     if (kind == HOP_NODE_NIC)
         node.card = maker->card;
+    if (kind == HOP_NODE_GPU)
+        node.engines = 0; /* the card reads by itself, as many puts as it has room for */
     return hop_build_node(maker->build, &node);
 }
 

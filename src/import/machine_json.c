@@ -74,11 +74,11 @@ static void read_card_engine(const struct hop_json *at, struct hop_card_engine *
 
 static void read_card(const struct hop_json *at, struct hop_card *card)
 {
-    enum { BUFFER = HOP_CARD_WAYS, PUT, COMPLETION, COPY, PROCESSOR, KEYS };
+    enum { BUFFER = HOP_CARD_WAYS, PUT, COMPLETION, DEVICE_COMPLETION, COPY, PROCESSOR, KEYS };
     static const struct hop_json_key keys[KEYS] = {
         {"host_read", true},     {"device_read", true},   {"host_write", true},
         {"device_write", true},  {"buffer_bytes", false}, {"put_s", false},
-        {"completion_s", false}, {"copy_s", false},       {"processor", false},
+        {"completion_s", false}, {"device_completion_s", false}, {"copy_s", false}, {"processor", false},
     };
     struct hop_json m[KEYS];
     hop_json_object(at, keys, KEYS, m);
@@ -87,6 +87,7 @@ static void read_card(const struct hop_json *at, struct hop_card *card)
     card->buffer_bytes = hop_json_number(&m[BUFFER], 0, 0x1p30, 0, NULL);
     card->put_s = hop_json_number(&m[PUT], 0, 1, 0, NULL);
     card->completion_s = hop_json_number(&m[COMPLETION], 0, 1, 0, NULL);
+    card->device_completion_s = hop_json_number(&m[DEVICE_COMPLETION], 0, 1, 0, NULL);
     card->copy_s = hop_json_number(&m[COPY], 0, 1, 0, NULL);
     card->processor = hop_json_name(&m[PROCESSOR]);
 }
@@ -411,8 +412,8 @@ static void put_card(struct hop_buffer *out, const struct hop_card *card)
             put_number(out, "rate_Bps", engine->rate_Bps);
         hop_json_put(out, "}");
     }
-    hop_json_put(out, ", buffer_bytes: %g, put_s: %g, completion_s: %g, copy_s: %g", card->buffer_bytes, card->put_s,
-                 card->completion_s, card->copy_s);
+    hop_json_put(out, ", buffer_bytes: %g, put_s: %g, completion_s: %g, device_completion_s: %g, copy_s: %g",
+                 card->buffer_bytes, card->put_s, card->completion_s, card->device_completion_s, card->copy_s);
     put_text(out, "processor", card->processor);
     hop_json_put(out, "}");
 }

@@ -27,7 +27,8 @@ static bool is_time(double seconds)
 enum hop_status hop_card_check(const struct hop_card *card, const char *node, struct hop_diag *diag)
 {
     static const char expected[] = "times from 0 to 1 s, windows and buffers up to 1 GiB, rates of 1 byte/s or more";
-    bool fine = is_time(card->put_s) && is_time(card->completion_s) && is_time(card->copy_s) &&
+    bool fine = is_time(card->put_s) && is_time(card->completion_s) &&
+                is_time(card->device_completion_s) && is_time(card->copy_s) &&
                 card->buffer_bytes >= 0 && card->buffer_bytes <= 0x1p30;
     if (!fine)
         return hop_fail(diag, HOP_ERR_INVALID, "the card '%s' has a time or a buffer out of range\n%s", node, expected);

@@ -4,6 +4,7 @@
 
 #include "hopcast/simulate.h"
 #include "model/network.h"
+#include "topology/card.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,6 @@ struct row {
     const char *from_host, *to_host; /* the memories through which it is staged; the ends where they are host memory */
     bool from_device, to_device;
     uint32_t thread;          /* what the thread did last */
-    uint32_t arrived;         /* the last put, where the next one waits for it */
     uint32_t written;         /* the last copy into device memory */
     uint32_t buffer[BUFFERS]; /* read by the card: it is free */
     uint32_t next_buffer, buffers;
@@ -65,13 +65,24 @@ static uint32_t add_copy(struct row *r, const char *from, const char *to, uint64
     return add(r, &op, (uint32_t[]){after, also}, 2);
 }
 
-/* A put is software, and then the card's work. The thread goes on after the software. */
+/* What the card's engine needs to read a put out of device memory, as if nothing held it up. */
+static double device_read_s(const struct row *r)
+{
+    const struct hop_card_engine *engine = &r->card->ways[HOP_CARD_DEVICE_READ];
+    double bytes = (double)r->puts->bytes;
+    return hop_max(engine->processor_s + engine->request_s + bytes / engine->rate_Bps,
+                   bytes / hop_card_rate_Bps(engine, hop_packet_bytes(r->topology)));
+}
+
+/* A put is software, and then the card's work. The thread goes on after the software; out of device memory, where the card drives the
+ * protocol, it goes on when the engine has read the put. What the packets do then goes on beside the next put. */
 static void put_directly(struct row *r)
 {
-    uint32_t called = add_work(r, 0, r->card->put_s, r->thread, r->arrived);
-    uint32_t moved = add_copy(r, r->puts->from, r->puts->to, r->puts->bytes, called, HOP_NONE);
-    r->thread = add_work(r, 0, r->card->completion_s, called, HOP_NONE);
-    r->arrived = r->from_device ? moved : HOP_NONE;
+    uint32_t called = add_work(r, 0, r->card->put_s, r->thread, HOP_NONE), read = called;
+    (void)add_copy(r, r->puts->from, r->puts->to, r->puts->bytes, called, HOP_NONE);
+    if (r->from_device)
+        read = add_work(r, 1, device_read_s(r), called, HOP_NONE);
+    r->thread = add_work(r, 0, r->card->completion_s + (r->from_device ? r->card->device_completion_s : 0), read, HOP_NONE);
 }
 
 /* A piece through a staging buffer, of a put whose copies out of device memory were called for. With one buffer, its thread
@@ -169,7 +180,6 @@ static enum hop_status begin_row(const struct hop_topology *topology, const stru
     struct row r = {.topology = topology,
                     .puts = puts,
                     .thread = HOP_NONE,
-                    .arrived = HOP_NONE,
                     .written = HOP_NONE,
                     .buffer = {HOP_NONE, HOP_NONE}};
     uint32_t from, to;
