@@ -94,8 +94,7 @@ static enum hop_status open_outputs(struct hop_streams *streams, struct hop_diag
     bool shared[OUTPUTS];
     for (int o = 0; o < OUTPUTS; o++)
         shared[o] = is_shared(STDOUT_FILENO + o, &info[o]);
-    streams->same =
-        shared[0] && shared[1] && info[0].st_dev == info[1].st_dev && info[0].st_ino == info[1].st_ino;
+    streams->same = shared[0] && shared[1] && info[0].st_dev == info[1].st_dev && info[0].st_ino == info[1].st_ino;
     for (int o = 0; o < OUTPUTS; o++) {
         if (shared[o] && !(o > 0 && streams->same))
             HOP_CHECK(open_channels(streams->options->ranks, false, &streams->outputs[o], diag));
@@ -142,7 +141,8 @@ bool hop_streams_take(struct hop_streams *streams, uint32_t rank)
 {
     const struct hop_launch_options *options = streams->options;
     int input = streams->inputs ? streams->inputs[rank].theirs : streams->none;
-    bool has_own = options->input == HOP_INPUT_SHARED || (options->input == HOP_INPUT_ONE && options->input_rank == rank);
+    bool has_own =
+        options->input == HOP_INPUT_SHARED || (options->input == HOP_INPUT_ONE && options->input_rank == rank);
     bool fine = has_own || dup2(input, STDIN_FILENO) >= 0;
     for (int o = 0; o < OUTPUTS; o++) {
         const struct channel *of = streams->outputs[streams->same ? 0 : o];

@@ -82,7 +82,8 @@ static void put_directly(struct row *r)
     (void)add_copy(r, r->puts->from, r->puts->to, r->puts->bytes, called, HOP_NONE);
     if (r->from_device)
         read = add_work(r, 1, device_read_s(r), called, HOP_NONE);
-    r->thread = add_work(r, 0, r->card->completion_s + (r->from_device ? r->card->device_completion_s : 0), read, HOP_NONE);
+    r->thread =
+        add_work(r, 0, r->card->completion_s + (r->from_device ? r->card->device_completion_s : 0), read, HOP_NONE);
 }
 
 /* A piece through a staging buffer, of a put whose copies out of device memory were called for. With one buffer, its thread
@@ -177,11 +178,8 @@ static enum hop_status check(const struct hop_puts *puts, struct hop_diag *diag)
 static enum hop_status begin_row(const struct hop_topology *topology, const struct hop_puts *puts, struct row *row,
                                  struct hop_diag *diag)
 {
-    struct row r = {.topology = topology,
-                    .puts = puts,
-                    .thread = HOP_NONE,
-                    .written = HOP_NONE,
-                    .buffer = {HOP_NONE, HOP_NONE}};
+    struct row r = {
+        .topology = topology, .puts = puts, .thread = HOP_NONE, .written = HOP_NONE, .buffer = {HOP_NONE, HOP_NONE}};
     uint32_t from, to;
     HOP_CHECK(check(puts, diag));
     HOP_CHECK(find_end(topology, puts->from, &from, &r.from_host, diag));
