@@ -112,7 +112,7 @@ static struct shared {
     unsigned name_count;
     unsigned long at, count, tries;
     unsigned faults, runs, place_count;
-} *shared;
+} * shared;
 static const struct calls_case *current;
 static char call[96];
 static bool failed, bad;
@@ -164,12 +164,13 @@ bool calls_status(enum hop_status status)
         return true;
     failed = true;
     if (!lacked())
-        fault("%s without a failed allocation: %s%s%s", hop_status_text(status), calls_diag.place, calls_diag.place[0] ? ": " : "",
-              calls_diag.what);
+        fault("%s without a failed allocation: %s%s%s", hop_status_text(status), calls_diag.place,
+              calls_diag.place[0] ? ": " : "", calls_diag.what);
     else if (status != HOP_ERR_MEMORY)
         fault("'%s', not the status for memory: %s: %s", hop_status_text(status), calls_diag.place, calls_diag.what);
     else if (calls_diag.status != HOP_ERR_MEMORY || !strstr(calls_diag.what, "memory"))
-        fault("the status for memory, and as its message (%s) '%s'", hop_status_text(calls_diag.status), calls_diag.what);
+        fault("the status for memory, and as its message (%s) '%s'", hop_status_text(calls_diag.status),
+              calls_diag.what);
     return false;
 }
 
@@ -335,7 +336,8 @@ static void try_case(const struct calls_case *one)
         from = shared->at + 1;
         goes_on = (one->apart || !fine) && from < shared->tries;
     }
-    printf("%-28s %6lu allocations, %4u places, %5u runs\n", one->name, shared->count, shared->place_count, shared->runs);
+    printf("%-28s %6lu allocations, %4u places, %5u runs\n", one->name, shared->count, shared->place_count,
+           shared->runs);
 }
 
 /* Whether every exported function was called or is listed as one that allocates nothing, and none of those is called. */

@@ -56,7 +56,10 @@ struct calls_case {
     void (*run)(void);
     bool apart; /* each time in a process of its own: it is possible once in a process */
 };
-#define CASE(function) {#function, function, false}
+#define CASE(function)                                                                                                 \
+    {                                                                                                                  \
+#function, function, false                                                                                     \
+    }
 extern const struct calls_case calls_of_nouns[], calls_of_answers[], calls_of_running[];
 
 /* What several cases need, made once: a small machine, a schedule on its devices, measurements of it. */

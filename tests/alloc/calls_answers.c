@@ -47,7 +47,10 @@ static void network(void)
         struct hop_topology *t = calls_machine();
         uint32_t routes[3];
         for (uint32_t i = 0; i < 3; i++)
-            NEED(hop_router_find(hop_network_router(made), hop_topology_find(t, "gpu0"), hop_topology_find(t, i == 0 ? "gpu1" : i == 1 ? "gpu4" : "host0"),
+            NEED(hop_router_find(hop_network_router(made), hop_topology_find(t, "gpu0"),
+                                 hop_topology_find(t, i == 0   ? "gpu1"
+                                                      : i == 1 ? "gpu4"
+                                                               : "host0"),
                                  &routes[i], DIAG) == HOP_OK);
         const struct hop_flow flows[] = {{routes[0], 1}, {routes[1], 2}, {routes[2], 1}};
         if (CALL(hop_network_rates(made, flows, 3, &shares, DIAG)))
@@ -59,13 +62,15 @@ static void network(void)
     hop_network_destroy(made);
 }
 
-static void simulate_on(const char *source, const char *models, const char *text, const struct hop_simulate_options *options)
+static void simulate_on(const char *source, const char *models, const char *text,
+                        const struct hop_simulate_options *options)
 {
     struct hop_topology *topology = load(source);
     struct hop_schedule *schedule = parse(text);
     struct hop_network *made = NULL;
     struct hop_timeline *timeline = NULL;
-    if (CALL(hop_network_create(topology, models, &made, DIAG)) && CALL(hop_simulate(made, schedule, options, &timeline, DIAG)))
+    if (CALL(hop_network_create(topology, models, &made, DIAG)) &&
+        CALL(hop_simulate(made, schedule, options, &timeline, DIAG)))
         SAY(hop_timeline_to_json(timeline, NULL, true));
     hop_timeline_destroy(timeline);
     hop_network_destroy(made);
@@ -75,7 +80,8 @@ static void simulate_on(const char *source, const char *models, const char *text
 
 static void simulate_pcie(void)
 {
-    simulate_on("t2", NULL, SCHEDULE "; e: gpu0 -> gpu5 1MiB via staged 256KiB after b; w: work gpu2 5us after c", &detailed);
+    simulate_on("t2", NULL, SCHEDULE "; e: gpu0 -> gpu5 1MiB via staged 256KiB after b; w: work gpu2 5us after c",
+                &detailed);
 }
 
 static void simulate_credit(void)
@@ -90,7 +96,8 @@ static void simulate_fair(void)
 
 static void simulate_infiniband(void)
 {
-    simulate_on("fat-tree:leaves=2,spines=1,hosts=2", "infiniband", "node0 -> node2 1MiB; node1 -> node2 1MiB", &detailed);
+    simulate_on("fat-tree:leaves=2,spines=1,hosts=2", "infiniband", "node0 -> node2 1MiB; node1 -> node2 1MiB",
+                &detailed);
 }
 
 static void simulate_loggp(void)
@@ -101,8 +108,10 @@ static void simulate_loggp(void)
     struct hop_network *made = NULL;
     struct hop_timeline *timeline = NULL;
     NEED(hop_schedule_load(HOPCAST_SOURCE "/data/schedules/ring4.goal", &goal, DIAG) == HOP_OK &&
-         hop_placement_make(topology, 4, HOP_PLACEMENT_PACKED, &placement, DIAG) == HOP_OK && hop_placement_apply(placement, goal, &schedule, DIAG) == HOP_OK);
-    if (CALL(hop_network_create(topology, "loggp", &made, DIAG)) && CALL(hop_simulate(made, schedule, &detailed, &timeline, DIAG)))
+         hop_placement_make(topology, 4, HOP_PLACEMENT_PACKED, &placement, DIAG) == HOP_OK &&
+         hop_placement_apply(placement, goal, &schedule, DIAG) == HOP_OK);
+    if (CALL(hop_network_create(topology, "loggp", &made, DIAG)) &&
+        CALL(hop_simulate(made, schedule, &detailed, &timeline, DIAG)))
         WRITE(hop_timeline_to_json(timeline, NULL, true));
     hop_timeline_destroy(timeline);
     hop_network_destroy(made);
@@ -118,7 +127,8 @@ static void simulate_packets(void)
     static const struct hop_packet_options packet = {.size = sizeof packet, .faults = &broken, .fault_count = 1};
     const struct hop_simulate_options options = {
         .size = sizeof options, .detail = HOP_DETAIL_SEGMENTS, .fidelity = HOP_FIDELITY_PACKET, .packet = &packet};
-    simulate_on("torus:4x4,link=1GB/s,latency=100ns", NULL, "a: node0 -> node1 64KiB; b: node2 -> node3 64KiB; c: node1 -> node5 32KiB", &options);
+    simulate_on("torus:4x4,link=1GB/s,latency=100ns", NULL,
+                "a: node0 -> node1 64KiB; b: node2 -> node3 64KiB; c: node1 -> node5 32KiB", &options);
 }
 
 static void simulation(void)
@@ -197,8 +207,8 @@ static void uncertainty(void)
 {
     struct hop_uncertainty *found = NULL;
     if (CALL(hop_uncertainty_find(predicted(), NULL, &found, DIAG)))
-        calls_sayf("%.17g %.17g %.17g, %u causes, %u models: %s", found->value_s, found->low_s, found->high_s, found->cause_count, found->model_count,
-                   found->models);
+        calls_sayf("%.17g %.17g %.17g, %u causes, %u models: %s", found->value_s, found->low_s, found->high_s,
+                   found->cause_count, found->model_count, found->models);
     hop_uncertainty_destroy(found);
 }
 
@@ -223,11 +233,13 @@ static void scenarios(void)
 
 static void gain(void)
 {
-    struct hop_schedule *after = parse("a: gpu0 -> gpu1 1MiB; b: gpu0 -> gpu2 2MiB; c: gpu1 -> gpu2 1MiB after b; d: gpu3 -> gpu1 1MiB");
+    struct hop_schedule *after =
+        parse("a: gpu0 -> gpu1 1MiB; b: gpu0 -> gpu2 2MiB; c: gpu1 -> gpu2 1MiB after b; d: gpu3 -> gpu1 1MiB");
     struct hop_gain *found = NULL;
     if (CALL(hop_gain_find(calls_machine(), calls_schedule(), after, NULL, &found, DIAG)))
         for (uint32_t i = 0; i < found->case_count; i++)
-            calls_sayf("%s %.17g %.17g", found->cases[i].scenario.name, found->cases[i].before_s, found->cases[i].after_s);
+            calls_sayf("%s %.17g %.17g", found->cases[i].scenario.name, found->cases[i].before_s,
+                       found->cases[i].after_s);
     hop_gain_destroy(found);
     hop_schedule_destroy(after);
 }
@@ -246,7 +258,8 @@ static void order_search(void)
     struct hop_order_result *result = NULL;
     if (CALL(hop_order_search(calls_machine(), calls_schedule(), &options, &result, DIAG))) {
         const struct hop_order_report report = {calls_machine(), calls_schedule(), &options, 0, NULL, NULL};
-        calls_sayf("%.17g %.17g %d %llu", result->value_s, result->bound_s, result->proved, (unsigned long long)result->nodes);
+        calls_sayf("%.17g %.17g %d %llu", result->value_s, result->bound_s, result->proved,
+                   (unsigned long long)result->nodes);
         say_schedule(result->best);
         result->elapsed_s = 0;
         WRITE(hop_order_result_to_json(&report, result));
@@ -257,7 +270,8 @@ static void order_search(void)
 /* Too many orders for all to be tried. */
 static void order_search_large(void)
 {
-    struct hop_order_options options = {.size = sizeof options, .threads = 1, .max_nodes = 300, .seed = 1, .no_waits = false};
+    struct hop_order_options options = {
+        .size = sizeof options, .threads = 1, .max_nodes = 300, .seed = 1, .no_waits = false};
     struct hop_order_result *result = NULL;
     struct hop_schedule *schedule = NULL;
     NEED(hop_tune_make("alltoall:5", calls_machine(), 1 << 20, &schedule, DIAG) == HOP_OK);
@@ -271,7 +285,12 @@ static void order_search_large(void)
 
 static void order_checkpoint(void)
 {
-    struct hop_order_options options = {.size = sizeof options, .threads = 1, .max_nodes = 200, .seed = 1, .checkpoint = "calls.order", .checkpoint_s = 1e-9};
+    struct hop_order_options options = {.size = sizeof options,
+                                        .threads = 1,
+                                        .max_nodes = 200,
+                                        .seed = 1,
+                                        .checkpoint = "calls.order",
+                                        .checkpoint_s = 1e-9};
     (void)remove("calls.order");
     for (int i = 0; i < 2; i++) {
         struct hop_order_result *result = NULL;
@@ -336,8 +355,13 @@ static void map_by(struct hop_map_options *options)
 static void map_exact(void)
 {
     static const char *const keep[] = {"0=gpu1"}, *const excluded[] = {"gpu3"};
-    map_by(&(struct hop_map_options){.keep = keep, .keep_count = 1, .excluded = excluded, .excluded_count = 1, .metric = HOP_MAP_BANDWIDTH,
-                                     .solver = HOP_MAP_EXACT, .cores = "package:2 core:8 pu:1"});
+    map_by(&(struct hop_map_options){.keep = keep,
+                                     .keep_count = 1,
+                                     .excluded = excluded,
+                                     .excluded_count = 1,
+                                     .metric = HOP_MAP_BANDWIDTH,
+                                     .solver = HOP_MAP_EXACT,
+                                     .cores = "package:2 core:8 pu:1"});
 }
 
 static void map_exchange(void)
@@ -370,7 +394,8 @@ static void plan_with(const char *text, struct hop_plan_options *options)
     hop_schedule_destroy(schedule);
 }
 
-#define EXCHANGE "a: rank0 -> rank1 1MiB; b: rank1 -> rank2 2MiB; c: rank2 -> rank0 1MiB after a; d: rank0 -> rank2 4MiB"
+#define EXCHANGE                                                                                                       \
+    "a: rank0 -> rank1 1MiB; b: rank1 -> rank2 2MiB; c: rank2 -> rank0 1MiB after a; d: rank0 -> rank2 4MiB"
 
 static void plan_any_way(void)
 {
@@ -389,20 +414,25 @@ static void plan_staged(void)
 
 static void plan_robust(void)
 {
-    plan_with("a: rank0 -> rank1 1MiB; b: rank0 -> rank2 2MiB", &(struct hop_plan_options){.max_nodes = 100, .robust = true, .keep_placement = true});
+    plan_with("a: rank0 -> rank1 1MiB; b: rank0 -> rank2 2MiB",
+              &(struct hop_plan_options){.max_nodes = 100, .robust = true, .keep_placement = true});
 }
 
 static void plan_checkpoint(void)
 {
     (void)remove("calls.plan");
     for (int i = 0; i < 2; i++)
-        plan_with(EXCHANGE, &(struct hop_plan_options){.max_nodes = 100, .way = HOP_PLAN_DIRECT, .checkpoint = "calls.plan", .checkpoint_s = 1e-9});
+        plan_with(EXCHANGE,
+                  &(struct hop_plan_options){
+                      .max_nodes = 100, .way = HOP_PLAN_DIRECT, .checkpoint = "calls.plan", .checkpoint_s = 1e-9});
 }
 
 static void plan_collective(void)
 {
-    const struct hop_collective_options what = {.size = sizeof what, .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 1 << 20};
-    const struct hop_plan_options options = {.size = sizeof options, .max_nodes = 100, .threads = 1, .way = HOP_PLAN_DIRECT};
+    const struct hop_collective_options what = {
+        .size = sizeof what, .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 1 << 20};
+    const struct hop_plan_options options = {
+        .size = sizeof options, .max_nodes = 100, .threads = 1, .way = HOP_PLAN_DIRECT};
     struct hop_plan_result *result = NULL;
     if (CALL(hop_plan_collective(calls_machine(), 3, &what, &options, &result, DIAG)))
         say_plan(result);
@@ -416,7 +446,12 @@ static const uint64_t sizes[] = {1 << 16, 1 << 22}, packets[] = {1 << 18};
 static void tune_paths(void)
 {
     struct hop_network *made = network_of(calls_machine(), NULL);
-    const struct hop_tune_options options = {.size = sizeof options, .sizes = sizes, .size_count = 2, .packets = packets, .packet_count = 1, .max_evaluations = 30};
+    const struct hop_tune_options options = {.size = sizeof options,
+                                             .sizes = sizes,
+                                             .size_count = 2,
+                                             .packets = packets,
+                                             .packet_count = 1,
+                                             .max_evaluations = 30};
     struct hop_tuned_paths *paths = NULL;
     struct hop_tuned_mix *mix = NULL;
     if (CALL(hop_tune_paths(made, &options, &paths, DIAG)))
@@ -437,10 +472,12 @@ static void tune_collective(void)
     struct hop_network *made = network_of(calls_machine(), NULL);
     const struct hop_ranks ranks = {devices, 4};
     const struct hop_collective_options what = {.size = sizeof what, .kind = HOP_COLLECTIVE_BROADCAST};
-    const struct hop_tune_collective_options options = {.size = sizeof options, .sizes = sizes, .size_count = 2, .segments = packets, .segment_count = 1};
+    const struct hop_tune_collective_options options = {
+        .size = sizeof options, .sizes = sizes, .size_count = 2, .segments = packets, .segment_count = 1};
     struct hop_tuned_collective *tuned = NULL;
     struct hop_algorithm_table *table = hop_algorithm_table_create();
-    if (CALL(hop_tune_collective(made, &ranks, &what, &options, &tuned, DIAG)) && CALL(hop_algorithm_table_add_tuned(table, tuned, DIAG))) {
+    if (CALL(hop_tune_collective(made, &ranks, &what, &options, &tuned, DIAG)) &&
+        CALL(hop_algorithm_table_add_tuned(table, tuned, DIAG))) {
         const struct hop_tuned_collective *const all[] = {tuned};
         WRITE(hop_tuned_collectives_to_json(made, all, 1));
         SAY(hop_algorithm_table_to_text(table));
@@ -465,7 +502,8 @@ static void tune_puts(void)
 {
     struct hop_topology *topology = load("apenet:2x1x1");
     struct hop_network *made = network_of(topology, NULL);
-    const struct hop_puts puts = {.size = sizeof puts, .from = "gpu0", .to = "gpu1", .bytes = 32 << 10, .count = 2, .method = HOP_PUT_PIPELINED};
+    const struct hop_puts puts = {
+        .size = sizeof puts, .from = "gpu0", .to = "gpu1", .bytes = 32 << 10, .count = 2, .method = HOP_PUT_PIPELINED};
     struct hop_put_row row = {.from = puts.from, .to = puts.to, .bytes = puts.bytes};
     struct hop_schedule *schedule = NULL;
     if (CALL(hop_puts_schedule(topology, &puts, &schedule, DIAG)))
@@ -497,11 +535,17 @@ static void sweep(void)
     struct hop_sweep *made = NULL;
     struct hop_sweep_summary summary;
     uint32_t topology, schedule;
-    bool good = CALL(hop_sweep_create(&made, DIAG)) && CALL(hop_sweep_add_topology(made, calls_machine(), &topology, DIAG)) &&
+    bool good = CALL(hop_sweep_create(&made, DIAG)) &&
+                CALL(hop_sweep_add_topology(made, calls_machine(), &topology, DIAG)) &&
                 CALL(hop_sweep_add_schedule(made, calls_schedule(), &schedule, DIAG));
     for (uint32_t i = 0; good && i < 10; i++) {
-        const struct hop_sweep_case one = {.schedule = schedule, .topology = topology, .assignments = assignments, .assignment_count = i % 2,
-                                           .resize = true, .bytes = 1000 * (i + 1), .models = i > 5 ? "credit" : NULL};
+        const struct hop_sweep_case one = {.schedule = schedule,
+                                           .topology = topology,
+                                           .assignments = assignments,
+                                           .assignment_count = i % 2,
+                                           .resize = true,
+                                           .bytes = 1000 * (i + 1),
+                                           .models = i > 5 ? "credit" : NULL};
         good = CALL(hop_sweep_add(made, &one, DIAG));
         calls_sayf("%u", good ? hop_sweep_count(made) : 0);
     }
@@ -518,10 +562,13 @@ static void sweep_on(void)
     struct hop_sweep *made = NULL;
     struct hop_sweep_summary summary;
     uint32_t topology, schedule[2];
-    NEED(hop_sweep_create(&made, DIAG) == HOP_OK && hop_sweep_add_topology(made, calls_machine(), &topology, DIAG) == HOP_OK &&
-         hop_sweep_add_schedule(made, calls_schedule(), &schedule[0], DIAG) == HOP_OK && hop_sweep_add_schedule(made, wrong, &schedule[1], DIAG) == HOP_OK);
+    NEED(hop_sweep_create(&made, DIAG) == HOP_OK &&
+         hop_sweep_add_topology(made, calls_machine(), &topology, DIAG) == HOP_OK &&
+         hop_sweep_add_schedule(made, calls_schedule(), &schedule[0], DIAG) == HOP_OK &&
+         hop_sweep_add_schedule(made, wrong, &schedule[1], DIAG) == HOP_OK);
     for (uint32_t i = 0; i < 4; i++)
-        NEED(hop_sweep_add(made, &(struct hop_sweep_case){.schedule = schedule[i % 2], .topology = topology}, DIAG) == HOP_OK);
+        NEED(hop_sweep_add(made, &(struct hop_sweep_case){.schedule = schedule[i % 2], .topology = topology}, DIAG) ==
+             HOP_OK);
     if (CALL(hop_sweep_run(made, &options, &summary, DIAG)))
         calls_sayf("%u done, %u failed", summary.done, summary.failed);
     hop_sweep_destroy(made);
@@ -554,7 +601,8 @@ static void compare_timings(void)
 
 static void calibrate_fit(void)
 {
-    const struct hop_fit_options options = {.size = sizeof options, .folds = 2, .compare = {.size = sizeof options.compare}};
+    const struct hop_fit_options options = {
+        .size = sizeof options, .folds = 2, .compare = {.size = sizeof options.compare}};
     struct hop_fit_result *fit = NULL;
     if (CALL(hop_calibrate_fit(calls_measured(), calls_machine(), &options, &fit, DIAG))) {
         SAY(hop_topology_to_json(fit->topology));
@@ -615,7 +663,8 @@ static void lint_measured(void)
 static void lint_timeline(void)
 {
     struct hop_network *made = network_of(calls_machine(), NULL);
-    struct hop_schedule *schedule = parse("gpu0 -> gpu4 1MiB; gpu1 -> host0 1MiB; gpu0 -> gpu5 1MiB; gpu1 -> gpu5 1MiB");
+    struct hop_schedule *schedule =
+        parse("gpu0 -> gpu4 1MiB; gpu1 -> host0 1MiB; gpu0 -> gpu5 1MiB; gpu1 -> gpu5 1MiB");
     struct hop_timeline *timeline = NULL;
     struct hop_lint_risk *risks = NULL;
     uint32_t count = 0;

@@ -110,7 +110,8 @@ static void topology_json(void)
 
 static void topology_load_with(void)
 {
-    const struct hop_beside beside = {.routes = DATA "topologies/ibnetdiscover-rails.lfts", .gpu = "H100", .cpu = "EPYC 9575F"};
+    const struct hop_beside beside = {
+        .routes = DATA "topologies/ibnetdiscover-rails.lfts", .gpu = "H100", .cpu = "EPYC 9575F"};
     struct hop_topology *topology = NULL;
     if (CALL(hop_topology_load_with(DATA "topologies/ibnetdiscover-rails.txt", &beside, &topology, DIAG)))
         SAY(hop_topology_to_json(topology));
@@ -139,7 +140,10 @@ static void topology_build(void)
         good = CALL(hop_topology_add_node(topology, &node, NULL, DIAG));
     }
     for (uint32_t i = 1; i < 5 && good; i++) {
-        struct hop_link link = hop_link_default(i == 3 ? HOP_LINK_MEMORY : i == 4 ? HOP_LINK_SOCKET : HOP_LINK_PCIE, i, 0);
+        struct hop_link link = hop_link_default(i == 3   ? HOP_LINK_MEMORY
+                                                : i == 4 ? HOP_LINK_SOCKET
+                                                         : HOP_LINK_PCIE,
+                                                i, 0);
         link.generation = 3, link.width = 16, link.capacity_Bps[0] = link.capacity_Bps[1] = i > 2 ? 2e10 : 0;
         good = CALL(hop_topology_add_link(topology, &link, NULL, DIAG));
     }
@@ -165,8 +169,8 @@ static void topology_add_route(void)
         link.capacity_Bps[0] = link.capacity_Bps[1] = 1e10;
         NEED(hop_topology_add_link(topology, &link, NULL, DIAG) == HOP_OK);
     }
-    if (CALL(hop_topology_add_route(topology, 0, 1, 0, DIAG)) && CALL(hop_topology_add_route(topology, 0, 2, 1, DIAG)) &&
-        CALL(hop_topology_finish(topology, DIAG)))
+    if (CALL(hop_topology_add_route(topology, 0, 1, 0, DIAG)) &&
+        CALL(hop_topology_add_route(topology, 0, 2, 1, DIAG)) && CALL(hop_topology_finish(topology, DIAG)))
         WRITE(hop_topology_to_json(topology));
     hop_topology_destroy(topology);
 }
@@ -210,7 +214,8 @@ static void topology_look(void)
     struct hop_topology *topology = calls_machine();
     uint32_t node = 0, count = 0;
     struct hop_link_channel *circle = NULL;
-    if (CALL(hop_topology_device(topology, "gpu3", &node, DIAG)) && CALL(hop_topology_nearest_host(topology, node, &node, DIAG)))
+    if (CALL(hop_topology_device(topology, "gpu3", &node, DIAG)) &&
+        CALL(hop_topology_nearest_host(topology, node, &node, DIAG)))
         calls_sayf("%u", node);
     if (CALL(hop_topology_find_circle(topology, HOP_RING_NONE, &circle, &count, DIAG)))
         calls_sayf("%u", count);
@@ -256,7 +261,8 @@ static void router(void)
     for (uint32_t i = 1; made && i < 8; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "gpu%u", i);
-        if (CALL(hop_router_find(made, hop_topology_find(topology, "gpu0"), hop_topology_find(topology, name), &route, DIAG)))
+        if (CALL(hop_router_find(made, hop_topology_find(topology, "gpu0"), hop_topology_find(topology, name), &route,
+                                 DIAG)))
             calls_sayf("%u: %u links", route, hop_router_route(made, route)->link_count);
     }
     hop_router_destroy(made);
@@ -285,7 +291,9 @@ static void schedule_goal(void)
 static void schedule_parse(void)
 {
     struct hop_schedule *schedule = NULL;
-    if (CALL(hop_schedule_parse(PARSED("# a remark\n" SCHEDULE "\nr: reduce sum f32 gpu1:x, gpu1:y -> gpu1:x 4KiB after a\n"), &schedule, DIAG)))
+    if (CALL(hop_schedule_parse(
+            PARSED("# a remark\n" SCHEDULE "\nr: reduce sum f32 gpu1:x, gpu1:y -> gpu1:x 4KiB after a\n"), &schedule,
+            DIAG)))
         SAY(hop_schedule_to_text(schedule));
     hop_schedule_destroy(schedule);
 }
@@ -436,7 +444,9 @@ static void schedule_look(void)
     COUNT(hop_schedule_find(many, hop_schedule_op(many, 40)->name));
     COUNT(hop_schedule_run_ranks(many));
     hop_schedule_destroy(many);
-    struct hop_schedule *schedule = parse("a: gpu0 -> gpu5 4MiB via staged 1MiB; b: gpu0:x -> gpu1:x 1MiB; c: gpu2:y -> gpu1:x 1MiB"), *lowered = NULL;
+    struct hop_schedule *schedule = parse(
+                            "a: gpu0 -> gpu5 4MiB via staged 1MiB; b: gpu0:x -> gpu1:x 1MiB; c: gpu2:y -> gpu1:x 1MiB"),
+                        *lowered = NULL;
     double chain_s = 0;
     bool race = false;
     if (CALL(hop_schedule_work_chain_s(schedule, &chain_s, DIAG)))
@@ -512,8 +522,10 @@ static void collectives(void)
     bool levels;
     for (int kind = 0; kind < HOP_COLLECTIVE_COUNT; kind++) {
         for (size_t i = 0; hop_collective_algorithm((enum hop_collective_kind)kind, i, &name, &summary, &levels); i++) {
-            const struct hop_collective_options options = {
-                .size = sizeof options, .kind = (enum hop_collective_kind)kind, .algorithm = name, .vector_bytes = 4096};
+            const struct hop_collective_options options = {.size = sizeof options,
+                                                           .kind = (enum hop_collective_kind)kind,
+                                                           .algorithm = name,
+                                                           .vector_bytes = 4096};
             MADE(hop_make_collective(&ranks, &options, &schedule, DIAG));
         }
     }
@@ -523,8 +535,11 @@ static void collective_by(void)
 {
     char by[HOP_ALGORITHM_NAME_SIZE] = "";
     static const uint32_t nodes[] = {0, 0, 1, 1};
-    const struct hop_collective_options options = {
-        .size = sizeof options, .kind = HOP_COLLECTIVE_ALLREDUCE, .vector_bytes = 4096, .nodes = nodes, .algorithm = "gsb-ring"};
+    const struct hop_collective_options options = {.size = sizeof options,
+                                                   .kind = HOP_COLLECTIVE_ALLREDUCE,
+                                                   .vector_bytes = 4096,
+                                                   .nodes = nodes,
+                                                   .algorithm = "gsb-ring"};
     MADE(hop_make_collective_by(&ranks, &options, by, &schedule, DIAG));
 }
 
@@ -637,7 +652,8 @@ static void say_measurements(const struct hop_measurements *m)
 {
     for (uint32_t i = 0; i < hop_measurements_count(m); i++) {
         const struct hop_measurement *row = hop_measurements_at(m, i);
-        calls_sayf("%s %s %s %s %s %.17g %.17g", row->transfer, row->from, row->to, row->group, row->notes, row->rate_Bps, row->time_s);
+        calls_sayf("%s %s %s %s %s %.17g %.17g", row->transfer, row->from, row->to, row->group, row->notes,
+                   row->rate_Bps, row->time_s);
     }
     for (uint32_t i = 0; hop_measurements_note(m, i); i++)
         calls_sayf("%s", hop_measurements_note(m, i));
@@ -699,7 +715,8 @@ static void measurements_osu(void)
 static void measurements_nccl_tests(void)
 {
     struct hop_measurements *m = NULL;
-    const struct hop_measurements_options options = {.size = sizeof options, .gpus = devices, .gpu_count = 4, .collectives = true};
+    const struct hop_measurements_options options = {
+        .size = sizeof options, .gpus = devices, .gpu_count = 4, .collectives = true};
     if (CALL(hop_measurements_read(CORPUS "measurements/nccl-tests-collective.txt", NULL, 0, &options, &m, DIAG)))
         say_measurements(m);
     hop_measurements_destroy(m);
@@ -732,7 +749,8 @@ static void say_table(const struct hop_algorithm_table *table)
 static void algorithm_table(void)
 {
     struct hop_algorithm_table *table = MAKE(hop_algorithm_table_create());
-    struct hop_algorithm_row row = {.collective = HOP_COLLECTIVE_ALLREDUCE, .ranks = 8, .algorithm = "ring", .remark = "said so"};
+    struct hop_algorithm_row row = {
+        .collective = HOP_COLLECTIVE_ALLREDUCE, .ranks = 8, .algorithm = "ring", .remark = "said so"};
     const struct hop_algorithm_row *found = NULL;
     bool good = table && CALL(hop_algorithm_table_note(table, "a remark", DIAG));
     for (uint64_t i = 0; good && i < 12; i++) {
@@ -756,7 +774,9 @@ static void algorithm_table_read(void)
         say_table(table);
     hop_algorithm_table_destroy(table);
     table = NULL;
-    if (CALL(hop_algorithm_table_parse(PARSED("# remark\n# sizes: whole vectors, as nccl-tests prints them\nallreduce 8 0 doubling - # 4 us\nallreduce 8 100KiB ring -\n"), &table, DIAG)))
+    if (CALL(hop_algorithm_table_parse(PARSED("# remark\n# sizes: whole vectors, as nccl-tests prints them\nallreduce "
+                                              "8 0 doubling - # 4 us\nallreduce 8 100KiB ring -\n"),
+                                       &table, DIAG)))
         say_table(table);
     hop_algorithm_table_destroy(table);
 }
@@ -769,12 +789,14 @@ static void stages(void)
     struct hop_stages_choice choice;
     static struct hop_stages_way ways[64];
     uint32_t count = 0;
-    if (CALL(hop_stages_load(DATA "steps/novo-g-transfer.steps", &stages, DIAG)) && CALL(hop_stages_choose(stages, 1 << 20, NULL, &choice, DIAG)) &&
+    if (CALL(hop_stages_load(DATA "steps/novo-g-transfer.steps", &stages, DIAG)) &&
+        CALL(hop_stages_choose(stages, 1 << 20, NULL, &choice, DIAG)) &&
         CALL(hop_stages_ways(stages, 1 << 20, NULL, ways, &count, DIAG)))
         WRITE(hop_stages_to_text(stages));
     hop_stages_destroy(stages);
     stages = NULL;
-    if (CALL(hop_stages_parse(PARSED("steps  read network\n1MiB 1ms 2ms\n2MiB 2ms 3ms\n4MiB 3ms 4ms\n"), &stages, DIAG)) &&
+    if (CALL(hop_stages_parse(PARSED("steps  read network\n1MiB 1ms 2ms\n2MiB 2ms 3ms\n4MiB 3ms 4ms\n"), &stages,
+                              DIAG)) &&
         CALL(hop_stages_gather(stages, &gather, DIAG)))
         WRITE(hop_stages_to_json(stages, NULL, sizes, 2, &gather, 1));
     hop_stages_destroy(stages);
