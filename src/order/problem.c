@@ -260,30 +260,44 @@ static double *late_of(const struct rows *rows, size_t row)
     return bytes_of(rows, row) + rows->ops;
 }
 
+/* Of a row, what an operation weighs; false: nothing. */
+static bool weighs(const struct hop_problem *p, const struct rows *rows, uint32_t b, uint32_t i,
+                   struct hop_problem_weight *weight)
+{
+    *weight = (struct hop_problem_weight){b, bytes_of(rows, b)[i], late_of(rows, b)[i]};
+    return (weight->per_byte_s != 0 || weight->late_s != 0) && p->ops[i].class_index != HOP_NONE;
+}
+
 /* Replaces the problem's bounds. */
 static enum hop_status set_bounds(struct hop_problem *p, const struct rows *rows, struct hop_diag *diag)
 {
-    struct hop_problem_weight *weights = NULL;
-    uint32_t capacity = 0, used = 0;
+    uint32_t *next = calloc((size_t)p->op_count + 1, sizeof *next), used = 0; /* of each operation, its next weight */
     double *total = calloc((size_t)rows->count + 1, sizeof *total);
-    bool fine = total != NULL;
-    for (uint32_t i = 0; i < p->op_count && fine; i++) {
-        p->ops[i].first_weight = used;
-        for (uint32_t b = 0; b < rows->count && fine; b++) {
-            double per_byte_s = bytes_of(rows, b)[i], late_s = late_of(rows, b)[i];
-            if ((per_byte_s == 0 && late_s == 0) || p->ops[i].class_index == HOP_NONE)
+    struct hop_problem_weight weight, *weights = NULL;
+    for (uint32_t b = 0; next && b < rows->count; b++) { /* row by row, as they lie */
+        for (uint32_t i = 0; i < p->op_count; i++)
+            next[i] += weighs(p, rows, b, i, &weight);
+    }
+    for (uint32_t i = 0; next && i <= p->op_count; i++) {
+        uint32_t count = next[i];
+        p->ops[i].first_weight = next[i] = used;
+        used += count;
+    }
+    weights = malloc(((size_t)used + 1) * sizeof *weights);
+    bool fine = next && total && weights;
+    for (uint32_t b = 0; fine && b < rows->count; b++) {
+        for (uint32_t i = 0; i < p->op_count; i++) {
+            if (!weighs(p, rows, b, i, &weight))
                 continue;
-            fine = hop_grow(&weights, &capacity, used + 1, sizeof *weights);
-            if (fine)
-                weights[used++] = (struct hop_problem_weight){b, per_byte_s, late_s};
-            total[b] += per_byte_s * p->ops[i].bytes + late_s;
+            weights[next[i]++] = weight;
+            total[b] += weight.per_byte_s * p->ops[i].bytes + weight.late_s;
         }
     }
+    free(next);
     free(p->weights);
     free(p->total);
     p->weights = weights;
     p->total = total;
-    p->ops[p->op_count].first_weight = used;
     p->bound_count = rows->count;
     hop_problem_size_state(p);
     fine = fine && (p->objective != HOP_ORDER_MEAN || hop_shares_find(p, &p->shares));
@@ -312,10 +326,11 @@ enum hop_status hop_problem_add_bound(struct hop_problem *p, const double *y, co
     return status;
 }
 
-static bool covers(const struct rows *rows, uint32_t a, uint32_t b)
+/* first: of row b, before which it is 0. */
+static bool covers(const struct rows *rows, uint32_t a, uint32_t b, uint32_t first)
 {
     const double *x = bytes_of(rows, a), *y = bytes_of(rows, b);
-    for (uint32_t i = 0; i < 2 * rows->ops; i++) {
+    for (uint32_t i = first; i < 2 * rows->ops; i++) {
         if (x[i] < y[i] * (1 - 1e-12))
             return false;
     }
@@ -327,11 +342,14 @@ static void drop_covered(struct rows *rows, uint32_t *first)
 {
     uint32_t kept = 0, count = *first;
     for (uint32_t b = 0; b < rows->count; b++) {
+        uint32_t begin = 0; /* most rows are told apart there */
         if (b == count)
             *first = kept;
+        while (begin < 2 * rows->ops && bytes_of(rows, b)[begin] == 0)
+            begin++;
         bool needed = true;
         for (uint32_t a = 0; a < kept && needed; a++)
-            needed = !covers(rows, a, b);
+            needed = !covers(rows, a, b, begin);
         if (needed) {
             memmove(bytes_of(rows, kept), bytes_of(rows, b), 2 * rows->ops * sizeof(double));
             kept++;

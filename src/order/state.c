@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "order/shares.h"
+#include "simulate/simulation.h"
 
 #define TOGETHER 1e-9
 
@@ -22,6 +23,13 @@ static inline void set_bit(uint64_t *bits, uint32_t i)
 }
 
 /* ---- operations come and go ---- */
+
+static void touch(struct hop_state *state, uint32_t op)
+{
+    if (state->touched_count < HOP_TOUCHED)
+        state->touched[state->touched_count] = op;
+    state->touched_count++;
+}
 
 bool hop_state_is_ready(const struct hop_problem *p, const struct hop_state *state, const struct hop_problem_op *op)
 {
@@ -54,6 +62,7 @@ static void end_op(const struct hop_problem *p, struct hop_state *state, uint32_
     *flow = 0;
     hop_state_left(state)[slot] = INFINITY;
     set_bit(at(state, p->ended_at), op);
+    touch(state, op);
     state->ended++;
     state->last_ended = op;
     state->free_from = 0;
@@ -84,6 +93,7 @@ static void begin_flow(const struct hop_problem *p, struct hop_state *state, uin
 static void start(const struct hop_problem *p, struct hop_state *state, uint32_t slot)
 {
     const struct hop_problem_op *op = &p->ops[hop_state_op(p, state)[slot]];
+    touch(state, hop_state_op(p, state)[slot]);
     if (op->class_index != HOP_NONE && op->latency_s == 0) {
         begin_flow(p, state, slot);
     } else if (op->latency_s == 0) {
@@ -109,13 +119,16 @@ static void queue(const struct hop_problem *p, struct hop_state *state, uint32_t
 /* Whether a memory or CPU takes the operation that is queued in a slot: it is at work on none, and no other came before. */
 static bool is_next(const struct hop_problem *p, const struct hop_state *state, uint32_t slot)
 {
+    const struct hop_simulation *s = p->simulation; /* quotients and merged problems have no such operations */
     const uint8_t *phase = hop_state_phase(p, state);
     const double *since = hop_state_left(state);
-    const uint32_t *op = hop_state_op(p, state);
-    for (uint32_t other = 0; other < p->slot_count; other++) {
-        bool waits = phase[other] == HOP_PHASE_QUEUED;
-        if ((waits || phase[other] == HOP_PHASE_TIMED) && p->ops[op[other]].memory == p->ops[op[slot]].memory &&
-            (!waits || since[other] < since[slot] || (since[other] == since[slot] && op[other] < op[slot])))
+    uint32_t mine = hop_state_op(p, state)[slot];
+    const struct hop_engine *memory = &s->engines[p->ops[mine].memory];
+    for (uint32_t i = memory->first; i < memory->first + memory->count; i++) {
+        uint32_t op = s->queue[i], other = p->ops[op].slot;
+        if (phase[other] == HOP_PHASE_TIMED ||
+            (phase[other] == HOP_PHASE_QUEUED &&
+             (since[other] < since[slot] || (since[other] == since[slot] && op < mine))))
             return false;
     }
     return true;
@@ -131,38 +144,64 @@ static void place(const struct hop_problem *p, struct hop_state *state, uint32_t
         start(p, state, slot);
 }
 
+/* Whether an operation without a source has become ready, and starts or joins its memory's queue. */
+static bool comes(const struct hop_problem *p, struct hop_state *state, uint32_t op)
+{
+    if (p->ops[op].source != HOP_NONE || hop_state_started(p, state, op) || !hop_state_is_ready(p, state, &p->ops[op]))
+        return false;
+    if (p->ops[op].memory != HOP_NONE)
+        queue(p, state, op);
+    else
+        place(p, state, p->ops[op].slot, op);
+    return true;
+}
+
+/* Those that do now: of few that started or ended, their users are looked at, else all. */
+static bool let_come(const struct hop_problem *p, struct hop_state *state)
+{
+    const struct hop_simulation *s = p->simulation;
+    uint32_t touched[HOP_TOUCHED], count = state->touched_count;
+    bool changed = false;
+    memcpy(touched, state->touched, sizeof touched);
+    state->touched_count = 0;
+    for (uint32_t op = 0; (!s || count > HOP_TOUCHED || p->at_count) && op < p->op_count; op++)
+        changed |= comes(p, state, op);
+    for (uint32_t i = 0; s && i < count && count <= HOP_TOUCHED && !p->at_count; i++) {
+        const struct hop_task *task = &s->tasks[touched[i]];
+        for (uint32_t u = task->first_user; u < task[1].first_user; u++)
+            changed |= comes(p, state, s->users[u]);
+        for (uint32_t u = task->first_start_user; u < task[1].first_start_user; u++)
+            changed |= comes(p, state, s->start_users[u]);
+    }
+    return changed;
+}
+
 /* Starts what has become ready: held sends, operations without a source, and, when no source has a choice left at this instant, the
  * first of each memory's queue. */
 static void settle(const struct hop_problem *p, struct hop_state *state)
 {
     uint8_t *phase = hop_state_phase(p, state);
+    const struct hop_problem_source *last = p->sources + p->source_count - 1;
+    uint32_t sourced = p->source_count ? last->slot + last->limit : 0; /* slots that can be held */
     for (bool changed = !p->simple; changed;) {
         changed = false;
-        for (uint32_t slot = 0; slot < p->slot_count; slot++) {
+        for (uint32_t slot = 0; slot < sourced; slot++) {
             if (phase[slot] == HOP_PHASE_HELD && hop_state_is_ready(p, state, &p->ops[hop_state_op(p, state)[slot]])) {
                 start(p, state, slot);
                 state->free_from = 0;
                 changed = true;
             }
         }
-        for (uint32_t op = 0; op < p->op_count; op++) {
-            if (p->ops[op].source == HOP_NONE && !hop_state_started(p, state, op) &&
-                hop_state_is_ready(p, state, &p->ops[op])) {
-                if (p->ops[op].memory != HOP_NONE)
-                    queue(p, state, op);
-                else
-                    place(p, state, p->ops[op].slot, op);
-                changed = true;
-            }
-        }
+        changed |= let_come(p, state);
         bool all_are_there = !changed && hop_state_choice(p, state) == HOP_NONE;
-        for (uint32_t slot = 0; slot < p->slot_count && all_are_there; slot++) {
+        for (uint32_t slot = sourced; slot < p->slot_count && all_are_there; slot++) {
             if (phase[slot] == HOP_PHASE_QUEUED && is_next(p, state, slot)) {
                 start(p, state, slot);
                 changed = true;
             }
         }
     }
+    state->touched_count = 0;
 }
 
 void hop_state_begin(const struct hop_problem *p, struct hop_state *state)
@@ -175,6 +214,7 @@ void hop_state_begin(const struct hop_problem *p, struct hop_state *state)
     memcpy(at(state, p->rest_at), p->total, p->bound_count * sizeof(double));
     state->last_ended = HOP_NONE;
     state->clean = true;
+    state->touched_count = HOP_TOUCHED + 1;
     settle(p, state);
 }
 

@@ -18,6 +18,8 @@
 
 #include "order/sets.h"
 
+enum { HOP_TOUCHED = 15 };
+
 struct hop_state {
     double now_s;
     double reached; /* objective so far: sum of the completions (mean), the last completion of a marked operation (marked) */
@@ -27,6 +29,8 @@ struct hop_state {
     uint32_t last_ended; /* the operation that ended last */
     bool clean;          /* no link was above its limit so far */
     uint32_t free_from;  /* sources before this one have nothing to choose at this instant */
+    uint32_t touched[HOP_TOUCHED], touched_count; /* operations that started or ended, whose users nobody has looked at yet;
+                                                   * a larger count: any may have */
 };
 
 enum hop_state_phase { HOP_PHASE_IDLE, HOP_PHASE_HELD, HOP_PHASE_TIMED, HOP_PHASE_FLOW, HOP_PHASE_QUEUED };
