@@ -125,6 +125,8 @@ static void print_case(const struct tune_case *c)
     print_time(mix->mix_s);
     printf(" %8s %6s %8u  %s\n", show_packet(mix->mix_packet_bytes, mix->staged_count),
            FIXED(mix->direct_s / mix->mix_s, 2), mix->staged_count, mix->exact ? "exact" : "searched");
+    if (mix->stuck)
+        printf("  %u of the candidates cannot run: transfers would wait for each other in a circle\n", mix->stuck);
     if (mix->gain)
         printf("  over all direct: %s\n", hop_gain_words(&mix->gain->range, (char[112]){0}, 112));
     if (!mix->gain || mix->gain->range.verdict != HOP_GAIN_UNSURE)

@@ -56,6 +56,9 @@ struct hop_gain_options {
     /* What is compared of a timeline, in seconds; NULL: its makespan. */
     double (*value_s)(const struct hop_timeline *timeline, void *context);
     void *context;
+    /* Asked now and then, with the same context; true: cases that are not simulated yet are passed over, and the first one is
+     * HOP_ERR_STOPPED. May be NULL. */
+    bool (*stop)(void *context);
 };
 
 /* Two simulations a case: everything that hop_scenarios_find finds for both schedules; one that refuses a schedule is

@@ -72,6 +72,8 @@ struct hop_simulate_options {
     /* Fidelity fluid, models with links: ends with HOP_ERR_LIMIT once it has taken so much, in units of about 10 ns that are counted, not
      * timed, so that it is the same on every machine; 0: no limit. */
     uint64_t max_work;
+    /* Asked now and then, with the context of `progress`; true: HOP_ERR_STOPPED. May be NULL. */
+    bool (*stop)(void *context);
 };
 
 /* Fidelity packet refuses model loggp, and what would take more than 2e10 packet-hops; where routes form circles,

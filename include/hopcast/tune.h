@@ -49,7 +49,8 @@ struct hop_tune_options {
     bool keep_limits;  /* only choices count in which no link is ever above its limit (hop_timeline_overloads) */
     bool staged_alone; /* every copy that can be staged is: only the size of packets is chosen */
     bool no_gain;      /* mix->gain is not looked for */
-    bool (*stop)(void *context); /* asked before each schedule; true: the best so far is the answer. May be NULL */
+    bool (*stop)(void *context); /* asked before each schedule but the first and now and then in one; true: the best so far is
+                                  * the answer. May be NULL */
 };
 
 /* ---- pairs ---- */
@@ -102,7 +103,8 @@ HOP_API enum hop_status hop_tune_make(const char *pattern, const struct hop_topo
 
 struct hop_tuned_mix {
     uint32_t transfers;            /* copies that have both ways; the others keep the one they have */
-    double direct_s, staged_s;     /* makespan if all of them go that way; staged: at the best of the packet sizes */
+    double direct_s, staged_s;     /* makespan if all of them go that way; staged: at the best of the packet sizes; NAN: they
+                                    * cannot, or links would be above their limits, or it was stopped before */
     uint64_t staged_packet_bytes;  /* 0: unpacketised */
     double mix_s;                  /* the shortest makespan found; never longer than the two above */
     uint64_t mix_packet_bytes;
@@ -110,7 +112,8 @@ struct hop_tuned_mix {
     uint32_t staged_count;         /* how many of `transfers` are staged in the mix */
     bool exact;                    /* every choice was tried, at staged_packet_bytes, on a topology that
                                     * lacks nothing (hop_topology_lacks) */
-    uint32_t evaluations;          /* schedules simulated */
+    uint32_t evaluations;          /* schedules simulated, */
+    uint32_t stuck;                /* of these some that cannot run (HOP_ERR_DEADLOCK) and were dropped */
     const struct hop_schedule *best; /* the mix as a schedule: predicting it gives mix_s */
     const struct hop_gain *gain;     /* of the mix over all direct, by all models that apply; NULL: some copies have no
                                       * direct way, or no copy is staged */
@@ -191,6 +194,9 @@ struct hop_tune_collective_options {
     void *measure_context;
     void (*progress)(double done, void *context); /* share that is done, 0 to 1; may be NULL */
     void *context;
+    /* Asked now and then where schedules are simulated, with the same context; true: those that are not yet have no time (NAN),
+     * and where none has, there is no winner. May be NULL. */
+    bool (*stop)(void *context);
 };
 
 #define HOP_TUNE_SEGMENTS 64    /* pieces that a pipeline's vector is cut into, at most */

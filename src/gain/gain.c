@@ -28,7 +28,10 @@ struct asking {
 static enum hop_status play(const struct asking *a, struct hop_network *network, uint64_t max_work,
                             struct hop_timeline *timelines[2], struct hop_diag *diag)
 {
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .max_work = max_work / 2};
+    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS,
+                                                 .max_work = max_work / 2,
+                                                 .stop = a->options->stop,
+                                                 .context = a->options->context};
     timelines[0] = timelines[1] = NULL;
     HOP_CHECK(hop_simulate(network, a->schedules[0], &options, &timelines[0], diag));
     if (a->schedules[1] == a->schedules[0]) {
@@ -83,13 +86,18 @@ static enum hop_status ask(struct asking *a, uint32_t index, struct hop_diag *di
     return status;
 }
 
+static bool is_stopped(const struct asking *a)
+{
+    return a->options->stop && a->options->stop(a->options->context);
+}
+
 /* All but the nominal one; what refuses a schedule says nothing. */
 static enum hop_status ask_others(struct asking *a, struct hop_diag *diag)
 {
     struct whole *w = a->whole;
     const struct hop_scenario *scenario;
     w->gain.range.models = 1;
-    for (uint32_t i = 1; (scenario = hop_scenarios_at(w->scenarios, i)) != NULL; i++) {
+    for (uint32_t i = 1; (scenario = hop_scenarios_at(w->scenarios, i)) != NULL && !is_stopped(a); i++) {
         uint32_t before = w->gain.case_count;
         enum hop_status status = ask(a, i, NULL);
         if (scenario->kind == HOP_SCENARIO_LOW && status != HOP_ERR_MEMORY)

@@ -75,9 +75,9 @@ enum hop_status hop_map_play_create(const struct hop_topology *topology, const s
                                     const struct hop_traffic *traffic, const struct hop_map_options *options,
                                     struct hop_map_play **play, struct hop_diag *diag);
 void hop_map_play_destroy(struct hop_map_play *play); /* NULL is allowed */
-/* Its makespan under an assignment, in seconds, and the mean of all ends. */
-enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
-                                 struct hop_diag *diag);
+/* Its makespan under an assignment, in seconds, and the mean of all ends. stop: as of hop_simulate_options, or NULL. */
+enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, bool (*stop)(void *context),
+                                 void *context, double *makespan_s, double *mean_s, struct hop_diag *diag);
 /* A copy of the exchange under an assignment, the caller's. */
 enum hop_status hop_map_play_copy(struct hop_map_play *play, const uint32_t *place, struct hop_schedule **schedule,
                                   struct hop_diag *diag);
@@ -134,6 +134,7 @@ struct hop_map_work {
     bool stopped;
     bool own_values; /* what solvers tell now are values of the metric asked for */
     uint64_t simulated;
+    uint32_t stuck; /* placements in which the exchange cannot run */
     double begun_s, told_s;
     const char *phase;
     struct hop_map_solved last;       /* what the phase that decides came to */
@@ -157,10 +158,14 @@ static inline bool hop_map_got(struct hop_map_work *work, const struct hop_arena
 bool hop_map_prepare(struct hop_map_work *work);
 void hop_map_finish(struct hop_map_work *work);
 
+#define HOP_MAP_STUCK "%u of the candidates cannot run: transfers would wait for each other in a circle"
 /* Something to know about the answer. (map_work.c) */
 void hop_map_note(struct hop_map_work *work, const char *note);
 /* Whether to go on: false once the caller said stop, or the time is over, or something failed. */
 bool hop_map_goes_on(struct hop_map_work *work, double value, double bound);
+/* What the exchange takes there; INFINITY: it cannot run, or, with `stops`, the time is over. Where ranks were to begin with it has
+ * to run. */
+bool hop_map_simulate(struct hop_map_work *work, const uint32_t *place, bool stops, double *makespan_s, double *mean_s);
 /* What is wrong, and what was expected instead. Returns false. */
 bool hop_map_refuse(struct hop_map_work *work, const char *what, const char *expected);
 /* Who goes where, with a poll. */

@@ -72,8 +72,7 @@ static bool simulate(struct hop_map_work *work, enum hop_map_metric metric, cons
     *value = NAN;
     if (!work->play)
         return true;
-    work->simulated += hop_map_play_operations(work->play);
-    return hop_map_did(work, hop_map_play_run(work->play, place, value, &mean_s, work->diag));
+    return hop_map_simulate(work, place, false, value, &mean_s);
 }
 
 /* ---- all ---- */

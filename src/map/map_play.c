@@ -187,15 +187,15 @@ enum hop_status hop_map_play_copy(struct hop_map_play *play, const uint32_t *pla
     return hop_schedule_clone(play->schedule, schedule, diag);
 }
 
-enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, double *makespan_s, double *mean_s,
-                                 struct hop_diag *diag)
+enum hop_status hop_map_play_run(struct hop_map_play *play, const uint32_t *place, bool (*stop)(void *context),
+                                 void *context, double *makespan_s, double *mean_s, struct hop_diag *diag)
 {
     HOP_CHECK(assign(play, place, diag));
     if (hop_schedule_count(play->schedule) == 0) {
         *makespan_s = *mean_s = 0;
         return HOP_OK;
     }
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS};
+    const struct hop_simulate_options options = {.detail = HOP_DETAIL_ENDS, .stop = stop, .context = context};
     struct hop_timeline *timeline;
     enum hop_status status = hop_simulate(play->network, play->schedule, &options, &timeline, diag);
     if (status != HOP_OK)

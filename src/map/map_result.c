@@ -123,17 +123,32 @@ static void join_notes(const struct hop_map_work *work, struct hop_map_made *mad
     struct hop_buffer text = {0};
     for (unsigned i = 0; work->notes[i]; i++)
         hop_buffer_printf(&text, "%s%s", i ? "; " : "", work->notes[i]);
-    if (work->notes[0] && !text.failed)
+    if (work->stuck)
+        hop_buffer_printf(&text, "%s" HOP_MAP_STUCK, work->notes[0] ? "; " : "", work->stuck);
+    if (text.length && !text.failed)
         made->result.note = hop_arena_string(&made->arena, text.text, text.length);
     made->arena.failed |= text.failed;
     hop_buffer_finish(&text);
+}
+
+#define SHOW_SHARE 0.05 /* of the limit, longer: */
+#define SHOW_MOST_S 0.25
+
+/* Whether a limit leaves no more time for what is shown. */
+static bool is_late(void *context)
+{
+    const struct hop_map_work *work = context;
+    double limit_s = work->options->time_limit_s;
+    return limit_s > 0 && hop_now_s() - work->begun_s >= limit_s + hop_min(SHOW_MOST_S, SHOW_SHARE * limit_s);
 }
 
 /* What every model makes of it. */
 static bool find_gain(struct hop_map_work *work, struct hop_map_result *result)
 {
     const struct hop_gain_options options = {.models = work->options->models,
-                                             .max_effort = hop_map_effort(work->options->time_limit_s)};
+                                             .max_effort = hop_map_effort(work->options->time_limit_s),
+                                             .stop = is_late,
+                                             .context = work};
     struct hop_schedule *before, *after;
     struct hop_gain *gain;
     uint32_t operations = work->play ? hop_map_play_operations(work->play) : 0;
@@ -144,10 +159,10 @@ static bool find_gain(struct hop_map_work *work, struct hop_map_result *result)
     result->exchange = before;
     if (!hop_map_did(work, hop_map_play_copy(work->play, work->place, &after, work->diag)))
         return false;
-    if (hop_map_did(work, hop_gain_find(work->topology, before, after, &options, &gain, work->diag)))
-        result->gain = gain;
+    enum hop_status status = hop_gain_find(work->topology, before, after, &options, &gain, work->diag);
+    result->gain = status == HOP_OK ? gain : NULL;
     hop_schedule_destroy(after);
-    return work->status == HOP_OK;
+    return hop_map_did(work, status == HOP_ERR_STOPPED ? HOP_OK : status);
 }
 
 bool hop_map_tell(struct hop_map_work *work, struct hop_map_made *made)

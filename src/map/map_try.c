@@ -26,9 +26,8 @@ bool hop_map_try(struct hop_map_search *search, const uint32_t *place, double li
         }
     }
     search->budget -= search->effort;
-    work->simulated += hop_map_play_operations(work->play);
     double value_s, mean_s;
-    if (!hop_map_did(work, hop_map_play_run(work->play, place, &value_s, &mean_s, work->diag)))
+    if (!hop_map_simulate(work, place, true, &value_s, &mean_s))
         return false;
     *guide_s = value_s + MEAN_SHARE * mean_s;
     (void)hop_map_best(work, place, value_s, search->method);

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "map/map.h"
 
+#include <math.h>
+
 void hop_map_note(struct hop_map_work *work, const char *note)
 {
     unsigned i = 0;
@@ -25,6 +27,25 @@ bool hop_map_goes_on(struct hop_map_work *work, double value, double bound)
         work->stopped = !work->options->progress(&progress, work->options->context) || work->stopped;
     }
     return !work->stopped;
+}
+
+static bool is_over(void *work)
+{
+    return !hop_map_goes_on(work, ((struct hop_map_work *)work)->best, 0);
+}
+
+bool hop_map_simulate(struct hop_map_work *work, const uint32_t *place, bool stops, double *makespan_s, double *mean_s)
+{
+    bool start = memcmp(place, work->before, work->size) == 0;
+    work->simulated += hop_map_play_operations(work->play);
+    enum hop_status status =
+        hop_map_play_run(work->play, place, stops ? is_over : NULL, work, makespan_s, mean_s, work->diag);
+    if (status == HOP_ERR_STOPPED || (status == HOP_ERR_DEADLOCK && !start)) {
+        work->stuck += status == HOP_ERR_DEADLOCK;
+        *makespan_s = *mean_s = INFINITY;
+        status = HOP_OK;
+    }
+    return hop_map_did(work, status);
 }
 
 bool hop_map_refuse(struct hop_map_work *work, const char *what, const char *expected)

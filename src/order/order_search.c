@@ -28,6 +28,7 @@ enum { QUICK_ROUNDS = 1, FULL_ROUNDS = 8, DUAL_SETS = 1 << 18, SEARCH_WORK = 480
 #define ORDERS_MEDIUM                                                                                                  \
     1e14 /* branch and bound follows in the second half of the time; with more orders for a while only */
 #define FLOOR_SLACK 1e-6
+#define TELL_S 0.1
 #define TASK_OF_ANYTIME ((uint64_t)1 << 16) /* record of the starts: below; of branch and bound: above */
 
 struct search {
@@ -45,6 +46,8 @@ struct search {
     struct hop_dual *dual; /* a bound from all active sets, NULL: there are too many */
     uint32_t parts;  /* tasks of it */
     double until_s;  /* it ends then, 0: no limit */
+    bool alone;      /* no crew is at work, whose watcher would look at limits and tell the caller */
+    double told_s;
     struct proof {
         double known_s, shown_s; /* a bound that every rank knows, and one for the answer */
     } without, with;             /* of orders without waits, and with such as last until an operation ends */
@@ -82,6 +85,21 @@ static bool goes_on(const struct search *s)
 {
     bool spent = s->options->max_nodes && hop_crew_nodes_left(s->crew) == 0;
     return !spent && !hop_crew_stopped(s->crew) && hop_crew_lost(s->crew) < 0;
+}
+
+/* Whether a long play goes on. */
+static bool plays_on(void *search)
+{
+    struct search *s = search;
+    const struct hop_order_options *o = s->options;
+    double now_s = hop_crew_elapsed_s(s->crew);
+    const struct hop_order_progress progress = {
+        .best_s = INFINITY, .bound_s = s->result->floor_s, .nodes = s->result->nodes, .elapsed_s = now_s};
+    bool tells = s->alone && o->progress && now_s - s->told_s >= TELL_S;
+    s->told_s = tells ? now_s : s->told_s;
+    if ((tells && !o->progress(&progress, o->context)) || (o->time_limit_s > 0 && now_s >= o->time_limit_s))
+        hop_crew_stop(s->crew);
+    return !hop_crew_stopped(s->crew);
 }
 
 /* ---- starts ---- */
@@ -141,7 +159,7 @@ static enum hop_status begin_apart(struct search *s, struct hop_diag *diag)
 {
     struct hop_played played;
     s->apart_s = INFINITY;
-    if (s->p->op_count > APART_OPERATIONS || s->p->objective != HOP_ORDER_MAKESPAN)
+    if (s->p->op_count > APART_OPERATIONS || s->p->objective != HOP_ORDER_MAKESPAN || !goes_on(s))
         return HOP_OK;
     HOP_CHECK(hop_sequence_create(s->p, &s->apart, diag));
     uint32_t passes = APART_WORK / (s->p->op_count * s->p->op_count) + 1;
@@ -390,7 +408,7 @@ static enum hop_status play_unclean(struct search *s, struct hop_diag *diag)
     struct hop_starts starts;
     bool needed = false;
     for (uint32_t i = 0; i < HOP_STARTS; i++)
-        needed = needed || !isfinite(s->starts.list[i].played.value);
+        needed = needed || (!isfinite(s->starts.list[i].played.value) && (i == HOP_START_GIVEN || plays_on(s)));
     if (!needed || !s->p->clean)
         return HOP_OK;
     unclean.clean = false;
@@ -448,10 +466,15 @@ static enum hop_status answer(struct search *s, struct hop_diag *diag)
         const struct hop_start *start = &s->starts.list[i];
         HOP_CHECK(add_candidate(s, start->name, &start->played, start->has_sequence ? &start->sequence : NULL, diag));
     }
-    if (best) {
+    s->p->goes_on = NULL;
+    if (best && best->task < HOP_STARTS) { /* which was played */
+        played = s->starts.list[best->task].played;
+    } else if (best) {
         HOP_CHECK(hop_sequence_drop_waits(s->p, s->sets, &best->sequence, best->value, diag));
         r->waits = hop_sequence_waits(s->p, &best->sequence);
         HOP_CHECK(hop_sequence_play(s->p, s->sets, &best->sequence, NULL, &played, diag));
+    }
+    if (best) {
         HOP_CHECK(add_candidate(s, "best", &played, &best->sequence, diag));
         r->best = r->candidates[r->candidate_count - 1].schedule;
     }
@@ -478,12 +501,17 @@ static enum hop_status search(struct search *s, struct hop_diag *diag)
     s->until_s = !few && !many ? o->time_limit_s / 2 : 0;
     /* Against the clock every thread does its part; else the result must not depend on how many there are. */
     s->parts = !few && o->time_limit_s > 0 && !o->max_nodes ? hop_crew_threads(o) : 1;
+    s->alone = true;
+    s->p->watch = s;
+    if (!o->group || hop_group_size(o->group) == 1) /* else all ranks begin alike */
+        s->p->goes_on = plays_on;
     enum hop_status status = begin(s, diag);
     s->no_waits = o->no_waits || few;
     s->apart_s = INFINITY;
     if (status == HOP_OK && !few && !is_good(s))
         status = begin_apart(s, diag);
-    if (status == HOP_OK && many && !is_good(s)) /* limits may leave no time for it later */
+    s->alone = false;
+    if (status == HOP_OK && many && !is_good(s) && goes_on(s)) /* limits may leave no time for it later */
         status = find_dual(s, diag);
     bool known = few && o->cut_s > 0; /* what the exact search has to beat */
     if (status == HOP_OK && goes_on(s) && !is_good(s) && !known)
@@ -515,6 +543,7 @@ static enum hop_status search_all(struct search *s, const struct hop_topology *t
     HOP_CHECK(hop_sets_create(s->p, &s->sets, diag));
     s->result->objective = s->p->objective;
     HOP_CHECK(search(s, diag));
+    s->alone = true;
     return answer(s, diag);
 }
 

@@ -93,6 +93,8 @@ struct hop_problem {
     struct hop_shares *shares; /* objective mean: what bounds say of the sum of ends; NULL: nothing */
     double *ats;   /* distinct earliest starts, ascending */
     uint32_t at_count;
+    bool (*goes_on)(void *watch); /* asked by long plays, of any thread; NULL: they do */
+    void *watch;
     size_t state_size; /* of a hop_state (order/state.h), which has its parts at these places */
     size_t rest_at, op_at, flow_at, phase_at, resting_at, started_at, ended_at;
     const struct hop_problem *whole; /* quotient: the problem that it was made from, which must outlive it */

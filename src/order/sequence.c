@@ -62,6 +62,8 @@ bool hop_sequence_waits(const struct hop_problem *p, const struct hop_sequence *
 
 /* ---- playing ---- */
 
+enum { EVENTS = 128 }; /* after so many it asks whether it goes on */
+
 struct player {
     const struct hop_problem *p;
     const struct hop_sequence *sequence;
@@ -115,7 +117,9 @@ static enum hop_status play(struct player *player, struct hop_sets *sets, struct
     struct hop_played result = {.value = INFINITY};
     enum hop_advanced advanced = HOP_ADVANCED;
     hop_state_begin(player->p, state);
-    while (advanced == HOP_ADVANCED) {
+    for (uint32_t events = 1; advanced == HOP_ADVANCED; events++) {
+        if (events % EVENTS == 0 && player->p->goes_on && !player->p->goes_on(player->p->watch))
+            break;
         choose(player);
         const struct hop_set *set = hop_sets_find(sets, state->key, hop_state_flow(player->p, state));
         if (set)

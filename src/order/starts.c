@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends sorted by how far their destination is from their source, one way or another, and played. */
 #include "order/starts.h"
+#include "model/network.h"
+
+#include <math.h>
 
 /* How far each operation goes, from the number of one device that takes part to that of another. */
 struct distances {
@@ -46,6 +49,26 @@ static void sort_sends(const struct hop_problem *p, const uint32_t *distance, ui
     }
 }
 
+/* Whatever the limit, there is an answer: where there is no time for a play, which takes much longer with many operations,
+ * the simulation says it. That knows nothing of links above their limit, of which some models have none. */
+static enum hop_status play_given(const struct hop_problem *p, struct hop_sets *sets, struct hop_start *start,
+                                  struct hop_diag *diag)
+{
+    struct hop_problem whole = *p;
+    bool never_full = p->simulation && p->objective == HOP_ORDER_MAKESPAN;
+    for (uint32_t d = 0; never_full && d < hop_topology_domain_count(p->topology); d++)
+        never_full = hop_network_model_facts(p->network, d)->keeps_capacity;
+    if (!never_full)
+        whole.goes_on = NULL;
+    HOP_CHECK(hop_sequence_play(&whole, sets, &start->sequence, NULL, &start->played, diag));
+    if (!never_full || isfinite(start->played.value) || !p->goes_on || p->goes_on(p->watch))
+        return HOP_OK;
+    HOP_CHECK(hop_simulation_run(p->simulation, &start->played.makespan_s, diag));
+    start->played.value = start->played.makespan_s;
+    start->played.fullest = 1;
+    return HOP_OK;
+}
+
 enum hop_status hop_starts_find(const struct hop_problem *p, struct hop_sets *sets, struct hop_starts *starts,
                                 struct hop_diag *diag)
 {
@@ -63,8 +86,9 @@ enum hop_status hop_starts_find(const struct hop_problem *p, struct hop_sets *se
             break;
         if (i != HOP_START_GIVEN)
             sort_sends(p, i == HOP_START_XOR ? d.xor : d.shift, start->sequence.order);
-        status = hop_sequence_play(p, sets, &start->sequence, i == HOP_START_BARRIERS ? d.shift : NULL, &start->played,
-                                   diag);
+        status = i == HOP_START_GIVEN ? play_given(p, sets, start, diag)
+                                      : hop_sequence_play(p, sets, &start->sequence,
+                                                          i == HOP_START_BARRIERS ? d.shift : NULL, &start->played, diag);
     }
     hop_arena_finish(&arena);
     if (status != HOP_OK)

@@ -88,11 +88,14 @@ static enum hop_status check_ways(const struct hop_plan_work *work, const struct
 
 /* ---- rungs ---- */
 
-enum hop_status hop_plan_compare(const struct hop_topology *topology, const struct hop_plan_options *options,
+enum hop_status hop_plan_compare(struct hop_plan_call *call, const struct hop_topology *topology,
                                  const struct hop_plan_rung *given, struct hop_plan_rung *rung, struct hop_diag *diag)
 {
-    const struct hop_gain_options asked = {.models = options->models,
-                                           .max_effort = hop_map_effort(options->time_limit_s)};
+    struct hop_plan_watch watch = hop_plan_watch_show(call);
+    const struct hop_gain_options asked = {.models = call->options->models,
+                                           .max_effort = hop_map_effort(call->options->time_limit_s),
+                                           .stop = hop_plan_is_over,
+                                           .context = &watch};
     struct hop_gain *gain = NULL;
     hop_gain_destroy((struct hop_gain *)rung->gain);
     rung->gain = NULL;
@@ -111,9 +114,9 @@ enum hop_status hop_plan_compare(const struct hop_topology *topology, const stru
         rung->gain = hop_gain_share(other->gain);
         return HOP_OK;
     }
-    HOP_CHECK(hop_gain_find(topology, given->schedule, after, &asked, &gain, diag));
-    rung->gain = gain;
-    return HOP_OK;
+    enum hop_status status = hop_gain_find(topology, given->schedule, after, &asked, &gain, diag);
+    rung->gain = gain; /* none, where there is no time left */
+    return status == HOP_ERR_STOPPED ? HOP_OK : status;
 }
 
 /* One more rung; the schedule (NULL: nothing was found) is its own from here on. */
@@ -127,7 +130,7 @@ static enum hop_status add_rung(struct hop_plan_work *work, struct hop_plan_made
     to->name = hop_plan_step_name(rung.step);
     HOP_CHECK(hop_map_places_placement(&work->map.places, place, work->ranks, &placement, diag));
     to->placement = placement;
-    return to == made->rungs ? HOP_OK : hop_plan_compare(work->topology, &work->options, made->rungs, to, diag);
+    return to == made->rungs ? HOP_OK : hop_plan_compare(work->call, work->topology, made->rungs, to, diag);
 }
 
 static enum hop_status put(struct hop_plan_work *work, const uint32_t *place, struct hop_schedule **placed,

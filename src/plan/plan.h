@@ -41,7 +41,24 @@ struct hop_plan_call {
     int rank, ranks, lost;   /* the last: the first rank that was lost, -1: none */
     bool asking, told;       /* this rank is at its part, of what others hear; they were told to stop */
     double looked_s;
+    const struct hop_plan_options *options; /* of the whole call */
+    double begun_s, until_s;                /* the limit of time, which all steps share; INFINITY: there is none */
+    double told_s;
+    _Atomic(bool) stopped; /* the caller said so */
+    _Atomic(uint32_t) stuck; /* candidates that cannot run and were dropped */
 };
+
+/* What a step that simulates asks whether it is over (as `stop` of options): by the call's limit, or a share of what is left of it. */
+struct hop_plan_watch {
+    struct hop_plan_call *call;
+    const char *phase;
+    double until_s;
+    bool over; /* it was */
+};
+struct hop_plan_watch hop_plan_watch(struct hop_plan_call *call, const char *phase, double share);
+/* The same a little longer, since plans are shown with what it finds. */
+struct hop_plan_watch hop_plan_watch_show(struct hop_plan_call *call);
+bool hop_plan_is_over(void *watch);
 
 /* Placements, each once, ascending by what they promise. */
 struct hop_plan_pool {
@@ -107,7 +124,7 @@ void hop_plan_pool_give(const struct hop_plan_work *work, struct hop_plan_made *
 const char *hop_plan_step_name(enum hop_plan_step step);
 void hop_plan_rung_finish(struct hop_plan_rung *rung);
 /* A rung's gain against what was given, made anew. */
-enum hop_status hop_plan_compare(const struct hop_topology *topology, const struct hop_plan_options *options,
+enum hop_status hop_plan_compare(struct hop_plan_call *call, const struct hop_topology *topology,
                                  const struct hop_plan_rung *given, struct hop_plan_rung *rung, struct hop_diag *diag);
 
 /* ---- tries ---- */
@@ -347,6 +364,7 @@ enum hop_status hop_plan_stage(const struct hop_plan_options *options, const str
 /* All of them. */
 enum hop_status hop_plan_go_further(struct hop_plan_further *further, struct hop_diag *diag);
 bool hop_plan_further_goes_on(struct hop_plan_further *further);
+bool hop_plan_further_is_over(void *further); /* that it does not, as `stop` of options */
 double hop_plan_further_left_s(const struct hop_plan_further *further); /* 0: there is no limit of time */
 bool hop_plan_is_same(const struct hop_placement *a, const struct hop_placement *b);
 enum hop_status hop_plan_same_placement(const struct hop_placement *from, struct hop_placement **same,
@@ -367,6 +385,8 @@ struct hop_plan_mixed {
 /* Whether a copy could go directly or through host memory. */
 enum hop_status hop_plan_can_stage(const struct hop_plan_further *further, struct hop_network *network,
                                    const struct hop_op *op, bool *can, struct hop_diag *diag);
+/* A candidate that cannot run is counted, and no failure. */
+enum hop_status hop_plan_drop(struct hop_plan_further *further, enum hop_status status);
 /* What room tune chooses of ways, copies in one piece or in packets, if it takes less than mixed->value_s; it simulates so
  * many schedules, 0: as many as it does by itself. */
 enum hop_status hop_plan_mix(struct hop_plan_further *further, struct hop_network *network,

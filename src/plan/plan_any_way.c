@@ -174,7 +174,7 @@ static enum hop_status find_seats(const struct hop_plan_further *f, struct hop_p
 static enum hop_status by_ports(struct hop_plan_further *f, struct ports *p, double *bytes, double *least_s,
                                 struct hop_diag *diag)
 {
-    for (unsigned sends = 0; sends < 2; sends++) {
+    for (unsigned sends = 0; sends < 2 && hop_plan_further_goes_on(f); sends++) {
         double total = 0;
         p->sends = sends;
         memset(bytes, 0, p->seats.ranks * sizeof *bytes);
@@ -200,7 +200,7 @@ enum hop_status hop_plan_any_way(struct hop_plan_further *f, double *least_s, st
     double *bytes = malloc((p.seats.ranks + (size_t)1) * sizeof *bytes);
     if (status == HOP_OK)
         status = p.first && p.per_byte_s && bytes ? by_ports(f, &p, bytes, least_s, diag) : hop_fail_memory(diag);
-    if (status == HOP_OK && f->collective && !f->options->allow_unclean)
+    if (status == HOP_OK && f->collective && !f->options->allow_unclean && hop_plan_further_goes_on(f))
         status = hop_plan_cuts(f, &p.seats, least_s, diag);
     free(p.seats.devices);
     free(p.first);

@@ -162,7 +162,10 @@ enum hop_status hop_plan_call_begin(struct hop_plan_call *call, const struct hop
     *call = (struct hop_plan_call){.group = o->group,
                                    .rank = o->group ? hop_group_rank(o->group) : 0,
                                    .ranks = o->group ? hop_group_size(o->group) : 1,
-                                   .lost = -1};
+                                   .lost = -1,
+                                   .options = o,
+                                   .begun_s = hop_now_s()};
+    call->until_s = o->time_limit_s > 0 ? call->begun_s + o->time_limit_s : INFINITY;
     if (!(o->checkpoint_s >= 0))
         return hop_fail(diag, HOP_ERR_INVALID, "an interval of checkpoints that is negative or no number");
     if (!o->checkpoint)

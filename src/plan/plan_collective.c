@@ -12,6 +12,7 @@
 #include "base/random.h"
 
 enum { PLANNED = 6, SHOWN = 24 };
+#define TUNE_SHARE 0.5 /* of the time that is left, for looking at algorithms where ranks are */
 
 struct chooser {
     struct hop_plan_call call;
@@ -97,7 +98,7 @@ static enum hop_status make(const struct chooser *c, const char *const *devices,
 
 static bool is_stopped(struct chooser *c)
 {
-    bool stopped = (c->best && !c->best->complete && !c->options.max_nodes) ||
+    bool stopped = (c->best && !c->best->complete && !c->options.max_nodes) || atomic_load(&c->call.stopped) ||
                    (c->options.time_limit_s > 0 && hop_now_s() - c->begun_s >= c->options.time_limit_s);
     return hop_plan_hear(&c->call, &stopped, sizeof stopped, NULL) != HOP_OK || stopped;
 }
@@ -178,13 +179,16 @@ static enum hop_status tune(struct chooser *c, struct hop_plan_algorithm *list, 
     const struct hop_ranks ranks = {c->devices, c->ranks};
     const uint64_t least = hop_type_bytes(c->collective.type) * c->ranks;
     const uint64_t bytes = c->collective.vector_bytes > least ? c->collective.vector_bytes : least;
-    const struct hop_tune_collective_options options = {.sizes = &bytes, .size_count = 1};
+    struct hop_plan_watch watch = hop_plan_watch(&c->call, "algorithms", TUNE_SHARE);
+    const struct hop_tune_collective_options options = {
+        .sizes = &bytes, .size_count = 1, .stop = hop_plan_is_over, .context = &watch};
     HOP_CHECK(hop_network_create(c->topology, c->options.models, &network, diag));
     enum hop_status status = hop_tune_collective(network, &ranks, &c->collective, &options, &tuned, diag);
     if (status == HOP_OK)
         *count = rank_algorithms(tuned, list);
     hop_tuned_collective_destroy(tuned);
     hop_network_destroy(network);
+    c->best->complete = c->best->complete && !watch.over;
     return status;
 }
 
@@ -209,7 +213,10 @@ static enum hop_status plan_all(struct chooser *c, struct hop_plan_algorithm *ra
     HOP_CHECK(make(c, c->devices, c->list[0].name, c->list[0].segment_bytes, NULL, &c->given, diag));
     if (fixed)
         return HOP_OK;
-    HOP_CHECK(tune(c, ranked, count, diag));
+    if (hop_plan_does(&c->call))
+        HOP_CHECK(tune(c, ranked, count, diag));
+    HOP_CHECK(hop_plan_hear(&c->call, count, sizeof *count, diag));
+    HOP_CHECK(hop_plan_hear(&c->call, ranked, *count * sizeof *ranked, diag));
     for (uint32_t i = 0; i < *count && c->planned < PLANNED && !is_stopped(c); i++) {
         struct hop_diag ignored;
         if (!is_planned(c, &ranked[i]) && plan_one(c, &ranked[i], PLANNED - c->planned, &ignored) == HOP_ERR_MEMORY)
@@ -260,7 +267,7 @@ static enum hop_status extend_ladder(struct chooser *c, const struct hop_plan_al
     c->given = NULL;
     rungs[0].value_s = c->list[0].given_s;
     for (uint32_t i = 1; i < made->result.rung_count; i++)
-        HOP_CHECK(hop_plan_compare(c->topology, &c->options, rungs, &rungs[i], diag));
+        HOP_CHECK(hop_plan_compare(&c->call, c->topology, rungs, &rungs[i], diag));
     return HOP_OK;
 }
 

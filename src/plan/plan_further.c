@@ -28,14 +28,20 @@ bool hop_plan_further_goes_on(struct hop_plan_further *f)
     const struct hop_plan_options *o = f->options;
     const struct hop_plan_result *r = &f->made->result;
     double now_s = hop_now_s();
-    f->stopped = f->stopped || (o->time_limit_s > 0 && now_s - f->begun_s >= o->time_limit_s);
+    f->stopped = f->stopped || now_s >= f->call->until_s || atomic_load(&f->call->stopped);
     if (!o->progress || f->stopped || now_s - f->told_s < TELL_S)
         return !f->stopped;
     f->told_s = now_s;
     const struct hop_plan_progress progress = {
         .phase = f->phase, .value_s = r->value_s, .bound_s = r->any_way_s, .elapsed_s = now_s - f->begun_s};
     f->stopped = !o->progress(&progress, o->context);
+    atomic_store(&f->call->stopped, f->stopped);
     return !f->stopped;
+}
+
+bool hop_plan_further_is_over(void *further)
+{
+    return !hop_plan_further_goes_on(further);
 }
 
 enum hop_status hop_plan_stage(const struct hop_plan_options *options, const struct hop_schedule *exchange,

@@ -8,8 +8,41 @@
 
 enum { THREADS_MOST = 64 };
 #define WATCH_S 0.005
+#define TELL_S 0.1
 
 /* ---- limits ---- */
+
+#define SHOW_SHARE 0.05 /* of the limit, longer: */
+#define SHOW_MOST_S 0.25
+
+struct hop_plan_watch hop_plan_watch(struct hop_plan_call *call, const char *phase, double share)
+{
+    double now_s = hop_now_s(), left_s = hop_max(0, call->until_s - now_s);
+    return (struct hop_plan_watch){call, phase, now_s + share * left_s, false};
+}
+
+struct hop_plan_watch hop_plan_watch_show(struct hop_plan_call *call)
+{
+    double longer_s = hop_min(SHOW_MOST_S, SHOW_SHARE * (call->until_s - call->begun_s));
+    return (struct hop_plan_watch){call, "gains", call->until_s + longer_s, false};
+}
+
+bool hop_plan_is_over(void *context)
+{
+    struct hop_plan_watch *watch = context;
+    struct hop_plan_call *call = watch->call;
+    const struct hop_plan_options *o = call->options;
+    double now_s = hop_now_s();
+    if (o->progress && now_s - call->told_s >= TELL_S) {
+        const struct hop_plan_progress progress = {
+            .phase = watch->phase, .value_s = INFINITY, .elapsed_s = now_s - call->begun_s};
+        call->told_s = now_s;
+        if (!o->progress(&progress, o->context))
+            atomic_store(&call->stopped, true);
+    }
+    watch->over = watch->over || now_s >= watch->until_s || atomic_load(&call->stopped);
+    return watch->over;
+}
 
 double hop_plan_time_left(const struct hop_plan_work *work)
 {
@@ -24,7 +57,9 @@ static void tell(struct hop_plan_work *work)
     hop_plan_look(work);
     if (hop_plan_answers_save(&work->call->answers, false, &ignored) != HOP_OK)
         atomic_store(&work->stopped, true);
-    if (!work->options.progress || now_s - work->told_s < 0.1)
+    if (atomic_load(&work->call->stopped))
+        atomic_store(&work->stopped, true);
+    if (!work->options.progress || now_s - work->told_s < TELL_S)
         return;
     work->told_s = now_s;
     const struct hop_plan_progress progress = {

@@ -248,6 +248,14 @@ static void disturb(struct local *l, uint32_t changes)
 
 /* ---- whatever the placement ---- */
 
+static bool poll(void *work, double best, double bound)
+{
+    (void)best;
+    (void)bound;
+    (void)hop_plan_goes_on(work);
+    return !hop_plan_is_stopped(work);
+}
+
 /* The placement whose fullest link is least full, or nearly so, where that can be found; with few ranks it is proved,
  * and bounds all plans. */
 static enum hop_status find_even(struct local *l, bool *bounds, double *least_s, struct hop_diag *diag)
@@ -269,6 +277,8 @@ static enum hop_status find_even(struct local *l, bool *bounds, double *least_s,
     HOP_CHECK(hop_congest_create(&input, &congest, diag));
     struct hop_assign problem = hop_map_problem(&w->map, &w->map.all, w->map.apart, w->map.places.who.allowed);
     struct hop_assigned found;
+    problem.poll = poll;
+    problem.context = w;
     problem.max_steps = few ? PROOF_STEPS : EVEN_STEPS * w->ranks;
     enum hop_status status = few ? hop_congest_exact(congest, &problem, l->place, &found, diag)
                                  : hop_congest_exchange(congest, &problem, l->place, &found, diag);

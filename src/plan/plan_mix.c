@@ -23,9 +23,12 @@ enum hop_status hop_plan_can_stage(const struct hop_plan_further *f, struct hop_
     return HOP_OK;
 }
 
-static bool stop(void *further)
+enum hop_status hop_plan_drop(struct hop_plan_further *f, enum hop_status status)
 {
-    return !hop_plan_further_goes_on(further);
+    if (status != HOP_ERR_DEADLOCK)
+        return status;
+    atomic_fetch_add(&f->call->stuck, 1);
+    return HOP_OK;
 }
 
 enum hop_status hop_plan_mix(struct hop_plan_further *f, struct hop_network *network, const struct hop_schedule *base,
@@ -40,10 +43,12 @@ enum hop_status hop_plan_mix(struct hop_plan_further *f, struct hop_network *net
                                              .keep_limits = !f->options->allow_unclean,
                                              .staged_alone = staged,
                                              .no_gain = true,
-                                             .stop = stop,
+                                             .stop = hop_plan_further_is_over,
                                              .context = f};
-    HOP_CHECK(hop_tune_mix(network, base, &options, &mix, diag));
-    enum hop_status status = HOP_OK;
+    enum hop_status status = hop_tune_mix(network, base, &options, &mix, diag);
+    if (status != HOP_OK)
+        return hop_plan_drop(f, status);
+    atomic_fetch_add(&f->call->stuck, mix->stuck);
     if (mix->mix_s < HOP_PLAN_BETTER(mixed->value_s)) {
         hop_schedule_destroy(mixed->schedule);
         mixed->schedule = NULL;
@@ -97,8 +102,9 @@ enum hop_status hop_plan_reorder(struct hop_plan_further *f, double work, uint32
                                               .seed = o->seed,
                                               .progress = watch_order,
                                               .context = f};
-    HOP_CHECK(hop_order_search(f->topology, mixed->schedule, &options, &found, diag));
-    enum hop_status status = HOP_OK;
+    enum hop_status status = hop_order_search(f->topology, mixed->schedule, &options, &found, diag);
+    if (status != HOP_OK)
+        return hop_plan_drop(f, status);
     r->nodes += found->nodes;
     f->left -= found->nodes < f->left ? found->nodes : f->left;
     if (found->best && found->value_s < HOP_PLAN_BETTER(mixed->value_s)) {
@@ -119,13 +125,20 @@ enum hop_status hop_plan_grants(const struct hop_plan_further *f, const struct h
                                 const struct hop_schedule *schedule, struct hop_gain **gain, bool *granted,
                                 struct hop_diag *diag)
 {
+    struct hop_plan_watch watch = hop_plan_watch_show(f->call);
     const struct hop_gain_options options = {.models = f->options->models,
-                                             .max_effort = hop_map_effort(f->options->time_limit_s)};
+                                             .max_effort = hop_map_effort(f->options->time_limit_s),
+                                             .stop = hop_plan_is_over,
+                                             .context = &watch};
     *gain = NULL;
     *granted = true;
     if (hop_schedule_count(schedule) > HOP_MAP_EXCHANGE_MOST)
         return HOP_OK;
-    HOP_CHECK(hop_gain_find(f->topology, direct->schedule, schedule, &options, gain, diag));
+    enum hop_status status = hop_gain_find(f->topology, direct->schedule, schedule, &options, gain, diag);
+    if (status != HOP_OK) {
+        *granted = false;
+        return status == HOP_ERR_STOPPED ? HOP_OK : status;
+    }
     *granted = (*gain)->range.verdict == HOP_GAIN_FASTER || (*gain)->range.verdict == HOP_GAIN_MAYBE;
     return HOP_OK;
 }

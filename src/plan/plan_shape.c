@@ -36,7 +36,8 @@ struct shaper {
 static enum hop_status try_shape(struct shaper *s, const struct hop_collective_options *shape, uint32_t islands,
                                  struct hop_diag *diag)
 {
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_SEGMENTS};
+    const struct hop_simulate_options options = {
+        .detail = HOP_DETAIL_SEGMENTS, .stop = hop_plan_further_is_over, .context = s->f};
     struct hop_schedule *made;
     struct hop_timeline *timeline = NULL;
     enum hop_status status = hop_make_collective(&s->ranks, shape, &made, diag);
@@ -59,7 +60,7 @@ static enum hop_status try_shape(struct shaper *s, const struct hop_collective_o
     }
     hop_timeline_destroy(timeline);
     hop_schedule_destroy(made);
-    return status;
+    return status == HOP_ERR_STOPPED ? HOP_OK : status;
 }
 
 /* With islands only hierarchies know of them. */
@@ -94,7 +95,9 @@ static enum hop_status try_algorithms(struct shaper *s, uint32_t *nodes, uint32_
                                                         .sizes = &bytes,
                                                         .size_count = 1,
                                                         .segments = segments,
-                                                        .segment_count = HOP_COUNT(segments)};
+                                                        .segment_count = HOP_COUNT(segments),
+                                                        .stop = hop_plan_further_is_over,
+                                                        .context = s->f};
     HOP_CHECK(hop_tune_collective(s->network, &s->ranks, &shape, &options, &tuned, diag));
     enum hop_status status = HOP_OK;
     uint32_t winner = tuned->size_count ? tuned->sizes[0].winner : HOP_NONE;
@@ -201,7 +204,7 @@ static enum hop_status take(struct shaper *s, struct hop_diag *diag)
     r->bound_s = r->without_s = r->any_way_s = hop_min(r->any_way_s, r->value_s);
     r->proved = r->proved_with_waits = r->proved_without_waits =
         !(r->value_s > r->any_way_s * (1 + HOP_PLAN_TOLERANCE));
-    return hop_plan_compare(s->f->topology, s->f->options, made->rungs, rung, diag);
+    return hop_plan_compare(s->f->call, s->f->topology, made->rungs, rung, diag);
 }
 
 static enum hop_status begin(struct shaper *s, struct hop_diag *diag)

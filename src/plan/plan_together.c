@@ -57,11 +57,6 @@ static enum hop_status placement_of(const struct together *e, const uint32_t *ro
     return status;
 }
 
-static bool stop(void *further)
-{
-    return !hop_plan_further_goes_on(further);
-}
-
 /* How many schedules have so many operations, staged copies in so many pieces. */
 static uint32_t schedules_of(const struct together *e, double operations, unsigned pieces)
 {
@@ -86,12 +81,13 @@ static enum hop_status look(const struct together *e, struct seat *seat, struct 
                                                  schedules_of(e, LOOK_WORK / f->made->pool.count, PACKETS),
                                              .keep_limits = !f->options->allow_unclean,
                                              .no_gain = true,
-                                             .stop = stop,
+                                             .stop = hop_plan_further_is_over,
                                              .context = e->f};
     enum hop_status status = hop_tune_mix(e->network, placed, &options, &mix, diag);
     hop_schedule_destroy(placed);
+    seat->promise_s = INFINITY;
     if (status != HOP_OK)
-        return status;
+        return hop_plan_drop(e->f, status);
     seat->promise_s = mix->mix_s;
     hop_tune_mix_destroy(mix);
     return HOP_OK;
@@ -313,7 +309,7 @@ static enum hop_status add_rung(struct together *e, struct hop_diag *diag)
         made->result.direct_s = e->best.value_s;
     e->best.schedule = NULL;
     e->gain = NULL;
-    return hop_plan_compare(e->f->topology, e->f->options, made->rungs, rung, diag);
+    return hop_plan_compare(e->f->call, e->f->topology, made->rungs, rung, diag);
 }
 
 enum hop_status hop_plan_ways_together(struct hop_plan_further *f, struct hop_network *network, uint32_t direct,

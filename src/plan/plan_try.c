@@ -101,6 +101,12 @@ static void try_one(struct hop_plan_work *work, struct hop_plan_try *try, struct
         try->status = hop_order_search(work->topology, placed, &options, &found, &try->diag);
     if (found)
         tell_order(try, found);
+    if (try->status == HOP_ERR_DEADLOCK && memcmp(try->place, work->map.before, work->map.size) != 0) {
+        atomic_fetch_add(&work->call->stuck, 1); /* the order that was given does not fit there */
+        try->status = HOP_OK;
+        try->given_s = INFINITY;
+        try->nodes = 1;
+    }
     if (try->schedule != placed)
         hop_schedule_destroy(placed);
     hop_order_result_destroy(found);

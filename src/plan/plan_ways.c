@@ -47,7 +47,7 @@ static enum hop_status add_rung(struct hop_plan_further *f, enum hop_plan_step s
     }
     HOP_CHECK(hop_plan_same_placement(before->placement, &placement, diag));
     rung->placement = placement;
-    return hop_plan_compare(f->topology, f->options, made->rungs, rung, diag);
+    return hop_plan_compare(f->call, f->topology, made->rungs, rung, diag);
 }
 
 /* ---- what there is to choose ---- */
@@ -199,9 +199,9 @@ static enum hop_status go_through(struct hop_plan_further *f, struct hop_network
     enum hop_status status = take_base(f, &base, diag);
     if (status == HOP_OK)
         status = hop_plan_any_way(f, &r->any_way_s, diag);
-    if (status == HOP_OK && !staged)
+    if (status == HOP_OK && !staged && hop_plan_further_goes_on(f))
         status = choose(f, network, base, false, &mixed, diag);
-    if (status == HOP_OK)
+    if (status == HOP_OK && hop_plan_further_goes_on(f))
         status = choose(f, network, base, true, &mixed, diag);
     if (status == HOP_OK)
         status = judge(f, direct, diag);
@@ -224,7 +224,7 @@ enum hop_status hop_plan_ways(struct hop_plan_further *f, struct hop_diag *diag)
     if (f->options->way == HOP_PLAN_STAGED)
         for (uint32_t i = r->ways.copies = 0; i < hop_schedule_count(f->exchange); i++)
             r->ways.copies += hop_schedule_op(f->exchange, i)->via == HOP_VIA_STAGED;
-    if (status == HOP_OK && r->ways.copies && f->options->way != HOP_PLAN_DIRECT)
+    if (status == HOP_OK && r->ways.copies && f->options->way != HOP_PLAN_DIRECT && hop_plan_further_goes_on(f))
         status = go_through(f, network, diag);
     hop_network_destroy(network);
     return status;

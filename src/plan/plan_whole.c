@@ -91,7 +91,7 @@ static enum hop_status go_back(struct hop_plan_further *f, const struct hop_plan
     hop_gain_destroy((struct hop_gain *)r->ways.gain);
     r->ways.gain = NULL;
     r->note = "an earlier run found this plan, which the checkpoint had";
-    HOP_CHECK(hop_plan_compare(f->topology, f->options, made->rungs, &made->rungs[r->rung], diag));
+    HOP_CHECK(hop_plan_compare(f->call, f->topology, made->rungs, &made->rungs[r->rung], diag));
     HOP_CHECK(hop_plan_seat(f, plan->placement, &mapping, diag));
     hop_map_result_destroy((struct hop_map_result *)r->mapping);
     r->mapping = mapping;
@@ -153,6 +153,15 @@ enum hop_status hop_plan_go_further(struct hop_plan_further *f, struct hop_diag 
     if (r->best && f->options->robust)
         HOP_CHECK(hop_plan_robust_find(f, diag));
     r->complete = r->complete && !f->stopped;
+    if (f->call->stuck) {
+        struct hop_buffer note = {0};
+        hop_buffer_printf(&note, "%s%s" HOP_MAP_STUCK, r->note ? r->note : "", r->note ? "; " : "", f->call->stuck);
+        r->note = hop_arena_string(&f->made->arena, note.text ? note.text : "", note.length);
+        note.failed = note.failed || !r->note;
+        hop_buffer_finish(&note);
+        if (note.failed)
+            return hop_fail_memory(diag);
+    }
     r->elapsed_s = hop_now_s() - f->begun_s;
     return HOP_OK;
 }

@@ -60,7 +60,7 @@ static void put_mix(struct hop_buffer *out, const struct hop_tune_named_mix *nam
     hop_json_put(out, "]");
     put_packet(out, "mix_packet_bytes", mix->mix_packet_bytes, any);
     hop_put_gain(out, "by_model", mix->gain);
-    hop_json_put(out, "\nexact:%hhu,evaluations:%u,\nbest:", mix->exact, mix->evaluations);
+    hop_json_put(out, "\nexact:%hhu,evaluations:%u,stuck:%u,\nbest:", mix->exact, mix->evaluations, mix->stuck);
     hop_json_embed(out, hop_schedule_to_json(mix->best));
     hop_json_put(out, "\n}");
 }

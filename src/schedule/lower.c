@@ -21,6 +21,7 @@
  * somebody waits for has such a mark too, since its message may leave later than the send is posted.
  */
 #include "schedule/schedule.h"
+#include "topology/route.h"
 
 #include <stdio.h>
 
@@ -38,11 +39,8 @@ struct lowering {
     struct hop_schedule *lowered;
     struct image *images;
     double eager_bytes; /* the longest message that does not wait for its receive */
-    uint32_t *hosts;    /* per node: its nearest host memory once asked for, NOT_ASKED before */
     struct hop_diag *diag;
 };
-
-enum { NOT_ASKED = UINT32_MAX - 1 };
 
 /* A message of a rank to itself takes no time; between two ranks of one device it is a copy there. */
 static bool is_to_itself(const struct hop_op *op)
@@ -83,11 +81,11 @@ static const char *host_of(struct lowering *l, uint32_t index)
     if (device == HOP_NONE) /* simulate reports unknown devices, with the nearest name: keep the operation as it is */
         return NULL;
     struct hop_failure *failure = &l->lowered->failure;
-    if (failure->status == HOP_OK && l->hosts[device] == NOT_ASKED)
-        failure->status = hop_topology_nearest_host(l->topology, device, &l->hosts[device], failure->diag);
+    uint32_t node = HOP_NONE;
+    if (failure->status == HOP_OK)
+        failure->status = hop_router_nearest_host(l->router, device, &node, failure->diag);
     if (failure->status != HOP_OK)
         return NULL;
-    uint32_t node = l->hosts[device];
     if (node != HOP_NONE) {
         const char *host = hop_topology_node(l->topology, node)->name;
         bool end = strcmp(host, op->from.device) == 0 || strcmp(host, op->to.device) == 0;
@@ -350,17 +348,12 @@ enum hop_status hop_schedule_lower(const struct hop_schedule *schedule, const st
                          hop_schedule_create_like(schedule),
                          calloc((size_t)hop_schedule_count(schedule) + 1, sizeof(struct image)),
                          hop_topology_parameter(topology, "loggp_S")->value,
-                         malloc(((size_t)hop_topology_node_count(topology) + 1) * sizeof(uint32_t)),
                          diag};
-    enum hop_status status = l.router && l.lowered && l.images && l.hosts ? HOP_OK : hop_fail_memory(diag);
-    if (status == HOP_OK) {
-        for (uint32_t n = 0; n < hop_topology_node_count(topology); n++)
-            l.hosts[n] = NOT_ASKED;
+    enum hop_status status = l.router && l.lowered && l.images ? HOP_OK : hop_fail_memory(diag);
+    if (status == HOP_OK)
         status = lower_all(&l);
-    }
     status = hop_schedule_end(l.lowered, status, lowered, diag);
     hop_router_destroy(l.router);
     free(l.images);
-    free(l.hosts);
     return status;
 }

@@ -611,8 +611,12 @@ enum hop_status hop_simulation_run(struct hop_simulation *s, double *makespan_s,
             fire_timers(s);
             settle(s);
         } while (s->timer_count && s->timers[0].key <= s->now);
-        if (++s->timeline->events % PROGRESS_EVENTS == 0 && s->options.progress)
+        if (++s->timeline->events % PROGRESS_EVENTS != 0)
+            continue;
+        if (s->options.progress)
             s->options.progress((double)s->ended / s->count, s->options.context);
+        if (s->options.stop && s->options.stop(s->options.context))
+            return hop_fail(diag, HOP_ERR_STOPPED, "the simulation was stopped");
     }
     if (s->ended < s->count && s->packets)
         return hop_packets_stuck(s->packets, diag);

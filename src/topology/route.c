@@ -41,6 +41,7 @@ struct hop_router {
     double copy_latency_s, nic_latency_s, overhead_s, ceiling_Bps; /* the topology's parameters */
     struct rest *rests; /* of a node that is a switch: the way from there to the last node that was asked for */
     uint32_t *passed;   /* switches that lie before one whose rest is known */
+    uint32_t *hosts;    /* per node: the host memory nearest to it plus one, HOP_NONE: there is none; 0: nobody asked */
 };
 
 static double ceiling_named(const struct hop_topology *topology, const char *name)
@@ -60,6 +61,7 @@ struct hop_router *hop_router_create(const struct hop_topology *topology)
     router->overhead_s = hop_parameter_value(topology, "network_overhead");
     router->ceiling_Bps = ceiling_named(topology, "ceiling_network");
     router->rows = hop_arena_alloc(&router->arena, (size_t)topology->node_count * sizeof *router->rows);
+    router->hosts = hop_arena_alloc(&router->arena, (size_t)topology->node_count * sizeof *router->hosts);
     router->links = hop_arena_alloc(&router->arena, ((size_t)topology->node_count + 2) * sizeof *router->links);
     if (!hop_searches_init(&router->searches, topology, &router->arena)) {
         hop_router_destroy(router);
@@ -432,4 +434,15 @@ enum hop_status hop_topology_nearest_host(const struct hop_topology *topology, u
     hop_searches_finish(&s);
     hop_arena_finish(&arena);
     return status;
+}
+
+enum hop_status hop_router_nearest_host(struct hop_router *router, uint32_t device, uint32_t *host, struct hop_diag *diag)
+{
+    uint32_t *known = &router->hosts[device];
+    if (*known == 0) {
+        HOP_CHECK(hop_topology_nearest_host(router->topology, device, host, diag));
+        *known = *host == HOP_NONE ? HOP_NONE : *host + 1;
+    }
+    *host = *known == HOP_NONE ? HOP_NONE : *known - 1;
+    return HOP_OK;
 }

@@ -19,6 +19,9 @@ enum hop_status hop_router_sums(struct hop_router *router, uint32_t from, uint32
 /* Its links alone, which takes a part of the time. */
 enum hop_status hop_router_links(struct hop_router *router, uint32_t from, uint32_t to, const uint32_t **links,
                                  uint32_t *count, struct hop_diag *diag);
+/* hop_topology_nearest_host, remembered. */
+enum hop_status hop_router_nearest_host(struct hop_router *router, uint32_t device, uint32_t *host,
+                                        struct hop_diag *diag);
 /* Of every node that is a GPU, the NIC by which its routes leave the server: of several that are equally near and wide
  * the GPUs take one each in turn. HOP_NONE: other nodes, and where the server has no choice of NICs. false: out of
  * memory. */

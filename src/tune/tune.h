@@ -52,9 +52,10 @@ struct hop_tune_classes {
 enum hop_status hop_tune_classify(struct hop_tune_classes *classes, const struct hop_tune_ways *ways, uint64_t bytes,
                                   uint32_t *class, struct hop_diag *diag);
 
-/* keep_limits: where a link is ever above its limit, both are INFINITY. */
-enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule, bool keep_limits,
-                                  struct hop_tune_score *score, struct hop_diag *diag);
+/* With the options' keep_limits both are INFINITY where a link is ever above its limit; asks their stop. */
+enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
+                                  const struct hop_tune_options *options, struct hop_tune_score *score,
+                                  struct hop_diag *diag);
 
 /* The gain of one schedule over another by all models that apply, the network's first. */
 enum hop_status hop_tune_gain(const struct hop_network *network, const struct hop_schedule *before,

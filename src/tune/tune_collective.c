@@ -35,6 +35,7 @@ struct tuning {
     struct whole *whole;
     uint64_t step; /* bytes of an element, or of one in each part */
     uint32_t done, total;
+    bool stopped;
     enum hop_status status; /* the first failure, sticky */
     struct hop_diag *diag;
 };
@@ -153,16 +154,30 @@ static struct hop_schedule *make(struct tuning *t, uint32_t candidate, uint64_t 
     return schedule;
 }
 
+static bool is_stopped(struct tuning *t)
+{
+    t->stopped = t->stopped || (t->options->stop && t->options->stop(t->options->context));
+    return t->stopped;
+}
+
+/* NULL: it was stopped, or something failed. */
+static struct hop_timeline *simulate(struct tuning *t, const struct hop_schedule *schedule, enum hop_detail detail)
+{
+    const struct hop_simulate_options options = {
+        .detail = detail, .stop = t->options->stop, .context = t->options->context};
+    struct hop_timeline *timeline = NULL;
+    enum hop_status status = hop_simulate(t->network, schedule, &options, &timeline, t->diag);
+    t->stopped = t->stopped || status == HOP_ERR_STOPPED;
+    (void)failed(t, status == HOP_ERR_STOPPED ? HOP_OK : status);
+    return timeline;
+}
+
 /* Destroys the schedule; without one the time is what `otherwise` says. */
 static double predict(struct tuning *t, struct hop_schedule *schedule, double otherwise)
 {
-    const struct hop_simulate_options options = {.detail = HOP_DETAIL_NONE};
-    struct hop_timeline *timeline;
-    double time_s = otherwise;
-    if (schedule && !failed(t, hop_simulate(t->network, schedule, &options, &timeline, t->diag))) {
-        time_s = hop_timeline_makespan_s(timeline);
-        hop_timeline_destroy(timeline);
-    }
+    struct hop_timeline *timeline = schedule ? simulate(t, schedule, HOP_DETAIL_NONE) : NULL;
+    double time_s = timeline ? hop_timeline_makespan_s(timeline) : otherwise;
+    hop_timeline_destroy(timeline);
     hop_schedule_destroy(schedule);
     return time_s;
 }
@@ -183,7 +198,7 @@ static void step(struct tuning *t)
 
 static void predict_size(struct tuning *t, uint64_t bytes, struct hop_tune_time *times)
 {
-    for (uint32_t c = 0; c < t->whole->tuned.candidate_count && t->status == HOP_OK; c++) {
+    for (uint32_t c = 0; c < t->whole->tuned.candidate_count && t->status == HOP_OK && !is_stopped(t); c++) {
         bool made = fits(&t->whole->candidates[c], bytes);
         double time_s = predict(t, made ? make(t, c, bytes) : NULL, NAN);
         times[c] = (struct hop_tune_time){time_s, time_s, time_s};
@@ -276,8 +291,8 @@ static bool find_largest_loss(const struct hop_timeline *timeline, struct hop_tu
 static void explain(struct tuning *t, struct hop_tune_size *size)
 {
     struct hop_schedule *schedule = make(t, size->winner, size->vector_bytes);
-    struct hop_timeline *timeline;
-    if (schedule && !failed(t, hop_simulate(t->network, schedule, NULL, &timeline, t->diag))) {
+    struct hop_timeline *timeline = schedule ? simulate(t, schedule, HOP_DETAIL_SEGMENTS) : NULL;
+    if (timeline) {
         find_busiest_link(timeline, size);
         if (!find_largest_loss(timeline, size))
             (void)failed(t, hop_fail_memory(t->diag));
@@ -401,14 +416,15 @@ static void compare_sizes(struct tuning *t)
         if (t->status != HOP_OK)
             return;
         find_winner(w, size);
-        if (size->winner == HOP_NONE) {
+        if (size->winner == HOP_NONE && !t->stopped) {
             refuse_all(t, size->vector_bytes);
-        } else if (!w->tuned.measured) {
+        } else if (!w->tuned.measured && !is_stopped(t)) {
             explain(t, size);
             find_gain(t, size);
         }
     }
-    find_spans(t);
+    if (!t->stopped)
+        find_spans(t);
     forgive(w);
 }
 

@@ -16,7 +16,11 @@
 
 #include "schedule/schedule.h"
 
-enum { PACKETS_MOST = 32, EVALUATIONS = 5000 };
+enum {
+    PACKETS_MOST = 32,
+    EVALUATIONS = 5000,
+    OPERATIONS_MOST = 400000 /* of one schedule, packets and all: more take seconds */
+};
 #define WORK 3e5 /* operations that a local search simulates, unless its evaluations are said */
 
 /* A choice and what it is worth. */
@@ -43,7 +47,7 @@ struct search {
     bool *forced;                    /* per operation: can only be staged, or has to be */
     uint32_t forced_count;
     uint64_t longest; /* bytes of a copy that can be staged */
-    uint32_t evaluations, limit;
+    uint32_t evaluations, stuck, limit;
     double work, work_limit; /* operations simulated */
     bool stopped;
     struct choice best, trial;
@@ -94,8 +98,13 @@ static void evaluate(struct search *s, struct choice *choice)
         s->status = build(s, choice, &candidate);
     if (s->status != HOP_OK)
         return;
-    s->status = hop_tune_simulate(s->network, candidate, s->options->keep_limits, &choice->score, s->diag);
+    s->status = hop_tune_simulate(s->network, candidate, s->options, &choice->score, s->diag);
     hop_schedule_destroy(candidate);
+    if (s->status == HOP_ERR_DEADLOCK || s->status == HOP_ERR_STOPPED) { /* worth nothing */
+        s->stuck += s->status == HOP_ERR_DEADLOCK;
+        s->stopped = s->stopped || s->status == HOP_ERR_STOPPED;
+        s->status = HOP_OK;
+    }
     s->evaluations++;
     s->work += count_operations(s, choice);
     if (s->status == HOP_OK && s->options->progress)
@@ -187,6 +196,8 @@ static void try_packets(struct search *s)
         if (!is_tried(s, i))
             continue;
         s->trial.packet_bytes = s->lists.packets[i];
+        if (count_operations(s, &s->trial) > OPERATIONS_MOST)
+            continue;
         evaluate(s, &s->trial);
         if (s->status == HOP_OK && hop_tune_less(s->trial.score.makespan_s, best.makespan_s)) {
             best = s->trial.score;
@@ -197,19 +208,24 @@ static void try_packets(struct search *s)
     s->trial.score = best;
 }
 
+static double finite_of(const struct hop_tune_score *score)
+{
+    return isfinite(score->makespan_s) ? score->makespan_s : NAN;
+}
+
 static void try_extremes(struct search *s, struct hop_tuned_mix *mix)
 {
     s->best.score = (struct hop_tune_score){INFINITY, INFINITY};
     mix->direct_s = mix->staged_s = NAN;
     if (s->forced_count == 0) {
         evaluate(s, &s->best);
-        mix->direct_s = s->best.score.makespan_s;
+        mix->direct_s = finite_of(&s->best.score);
     }
     if (s->forced_count + s->free_count == 0)
         return;
     set_all(s, &s->trial, true);
     try_packets(s);
-    mix->staged_s = s->trial.score.makespan_s;
+    mix->staged_s = finite_of(&s->trial.score);
     mix->staged_packet_bytes = s->trial.packet_bytes;
     if (hop_tune_less(mix->staged_s, s->best.score.makespan_s))
         copy_choice(s, &s->best, &s->trial);
@@ -353,6 +369,8 @@ static void choose(struct search *s, struct hop_tuned_mix *mix)
             copy_choice(s, &s->best, &s->trial);
     }
     settle(s, mix);
+    if (s->status == HOP_OK && s->stuck > 0 && s->stuck == s->evaluations)
+        s->status = HOP_ERR_DEADLOCK; /* what was given cannot run, whichever way: the diagnostic of the last one says how */
 }
 
 /* Of the mix over all direct. */
@@ -397,6 +415,7 @@ enum hop_status hop_tune_mix(struct hop_network *network, const struct hop_sched
     chosen->mix.mix_packet_bytes = chosen->mix.staged_count + s.forced_count > 0 ? s.best.packet_bytes : 0;
     chosen->mix.staged = s.best.staged;
     chosen->mix.evaluations = s.evaluations;
+    chosen->mix.stuck = s.stuck;
     chosen->mix.best = chosen->best;
     chosen->mix.gain = find_gain(&s, chosen->best);
     if (s.status == HOP_OK)

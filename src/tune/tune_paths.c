@@ -69,7 +69,7 @@ static double time_of(struct tuning *t, const uint32_t *pair, uint64_t bytes, en
     struct hop_tune_score score = {.makespan_s = NAN};
     struct hop_schedule *schedule = make_copy(t, pair, bytes, via, packet_bytes);
     if (schedule)
-        t->status = hop_tune_simulate(t->network, schedule, false, &score, t->diag);
+        t->status = hop_tune_simulate(t->network, schedule, t->options, &score, t->diag);
     hop_schedule_destroy(schedule);
     return score.makespan_s;
 }

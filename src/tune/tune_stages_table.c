@@ -248,12 +248,13 @@ static const char *name_step(const struct hop_topology *topology, const char *fr
 static enum hop_status predict_step(struct hop_network *network, const char *const *ends, uint64_t bytes,
                                     double *time_s, struct hop_diag *diag)
 {
+    const struct hop_tune_options options = {0};
     struct hop_tune_score score = {0};
     struct hop_schedule *schedule = hop_schedule_create("step");
     (void)hop_schedule_copy(schedule, ends[0], ends[1], bytes, NULL, 0);
     enum hop_status status = hop_schedule_finish(schedule, &schedule, diag);
     if (status == HOP_OK) {
-        status = hop_tune_simulate(network, schedule, false, &score, diag);
+        status = hop_tune_simulate(network, schedule, &options, &score, diag);
         hop_schedule_destroy(schedule);
     }
     if (status != HOP_OK && status != HOP_ERR_MEMORY)

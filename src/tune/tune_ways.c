@@ -10,6 +10,7 @@
 
 #include "hopcast/simulate.h"
 #include "model/model.h"
+#include "topology/route.h"
 
 /* ---- what is asked for ---- */
 
@@ -69,7 +70,7 @@ enum hop_status hop_tune_find_ways(struct hop_network *network, uint32_t from, u
 {
     struct hop_router *router = hop_network_router(network);
     *ways = (struct hop_tune_ways){HOP_NONE, HOP_NONE, HOP_NONE, HOP_NONE};
-    HOP_CHECK(hop_topology_nearest_host(hop_network_topology(network), from, &ways->host, diag));
+    HOP_CHECK(hop_router_nearest_host(router, from, &ways->host, diag));
     enum hop_status status = find(router, from, to, &ways->direct, diag);
     if (ways->host == from || ways->host == to)
         ways->host = HOP_NONE;
@@ -173,13 +174,16 @@ static bool may_exceed(const struct hop_network *network)
     return may;
 }
 
-enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule, bool keep_limits,
-                                  struct hop_tune_score *score, struct hop_diag *diag)
+enum hop_status hop_tune_simulate(struct hop_network *network, const struct hop_schedule *schedule,
+                                  const struct hop_tune_options *options, struct hop_tune_score *score,
+                                  struct hop_diag *diag)
 {
-    bool looks = keep_limits && may_exceed(network);
-    const struct hop_simulate_options options = {.detail = looks ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS};
+    bool looks = options->keep_limits && may_exceed(network);
+    const struct hop_simulate_options simulate = {.detail = looks ? HOP_DETAIL_SEGMENTS : HOP_DETAIL_ENDS,
+                                                  .stop = options->stop,
+                                                  .context = options->context};
     struct hop_timeline *timeline;
-    enum hop_status status = hop_simulate(network, schedule, &options, &timeline, diag);
+    enum hop_status status = hop_simulate(network, schedule, &simulate, &timeline, diag);
     if (status != HOP_OK)
         return status;
     const struct hop_schedule *executed = hop_timeline_schedule(timeline);

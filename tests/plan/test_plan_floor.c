@@ -64,7 +64,7 @@ static double try_all(struct stage *s, uint32_t *place, uint32_t rank, uint32_t 
 {
     double least_s = INFINITY, makespan_s, mean_s;
     if (rank == s->work.ranks) {
-        CHECK(hop_map_play_run(s->work.map.play, place, &makespan_s, &mean_s, D));
+        CHECK(hop_map_play_run(s->work.map.play, place, NULL, NULL, &makespan_s, &mean_s, D));
         return makespan_s;
     }
     for (uint32_t a = 0; a < s->work.places; a++) {
@@ -163,7 +163,7 @@ static void latency_comes_before_all_that_is_sent(void **state)
     CHECK(hop_plan_floor(&s.work, &s.loads, &floor_s, place, &found, D));
     for (uint32_t r = 0; r < 40; r++)
         place[r] = r;
-    CHECK(hop_map_play_run(s.work.map.play, place, &makespan_s, &mean_s, D));
+    CHECK(hop_map_play_run(s.work.map.play, place, NULL, NULL, &makespan_s, &mean_s, D));
     assert_true(fabs(bound_s / makespan_s - 1) < 1e-9);
     assert_true(fabs(floor_s / makespan_s - 1) < 1e-9);
     strike(&s);

@@ -329,8 +329,10 @@ static double bound_of(const struct hop_topology *topology, const struct hop_col
     CHECK(hop_make_collective(&all, collective, &made, D));
     CHECK(hop_placement_lift(made, &ranked, &start, D));
     const struct hop_plan_options options = {.size = sizeof options, .start = start, .keep_placement = fixed};
+    struct hop_plan_call call;
+    CHECK(hop_plan_call_begin(&call, topology, &options, 0, D));
     struct hop_plan_further further = {
-        .topology = topology, .exchange = ranked, .collective = collective, .options = &options};
+        .call = &call, .topology = topology, .exchange = ranked, .collective = collective, .options = &options};
     CHECK(hop_plan_any_way(&further, &least_s, D));
     hop_placement_destroy(start);
     hop_schedule_destroy(ranked);

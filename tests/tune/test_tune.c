@@ -747,6 +747,65 @@ static void what_makes_no_sense_is_refused(void **state)
     hop_topology_destroy(nics);
 }
 
+static void a_choice_that_cannot_run_is_dropped(void **state)
+{
+    (void)state;
+    struct hop_topology *t = load_topology("dgx-1");
+    struct hop_network *network = network_of(t, NULL);
+    struct hop_schedule *schedule;
+    struct hop_tuned_mix *mix;
+    /* By NVLink and by PCIe they have an engine each; staged they have one, in which a stands before what it waits for. */
+    const char text[] = "a: gpu0 -> gpu1 8MiB after b\nb: gpu0 -> gpu5 8MiB\n";
+    CHECK(hop_schedule_parse("circle", text, strlen(text), &schedule, D));
+    CHECK(hop_tune_mix(network, schedule, NULL, &mix, D));
+    assert_true(isfinite(mix->direct_s) && isnan(mix->staged_s) && mix->mix_s <= mix->direct_s);
+    assert_in_range(mix->stuck, 1, mix->evaluations - 1);
+    char *best = hop_schedule_to_text(mix->best);
+    assert_true(play(network, best) == mix->mix_s);
+    free(best);
+    hop_tune_mix_destroy(mix);
+    hop_schedule_destroy(schedule);
+    hop_network_destroy(network);
+    hop_topology_destroy(t);
+}
+
+static bool at_once(void *context)
+{
+    ++*(unsigned *)context;
+    return true;
+}
+
+/* All that is simulated asks whether to go on. */
+static void what_is_stopped_at_once_says_so(void **state)
+{
+    (void)state;
+    enum { RANKS = 4, COPIES = 600 };
+    static const char *const devices[RANKS] = {"gpu0", "gpu1", "gpu2", "gpu3"};
+    const struct hop_ranks ranks = {devices, RANKS};
+    const struct hop_collective_options collective = {.kind = HOP_COLLECTIVE_ALLREDUCE};
+    struct hop_schedule *schedule = hop_schedule_create("long");
+    struct hop_tuned_collective *tuned;
+    struct hop_timeline *timeline;
+    struct hop_topology *t = load_topology("t2");
+    struct hop_network *network = network_of(t, NULL);
+    struct hop_gain *gain;
+    unsigned asked = 0;
+    for (uint32_t i = 0; i < COPIES; i++)
+        (void)hop_schedule_copy(schedule, "gpu0", devices[1 + i % (RANKS - 1)], 1 << 20, NULL, 0);
+    CHECK(hop_schedule_finish(schedule, &schedule, D));
+    const struct hop_simulate_options simulate = {.stop = at_once, .context = &asked};
+    assert_int_equal(hop_simulate(network, schedule, &simulate, &timeline, NULL), HOP_ERR_STOPPED);
+    const struct hop_gain_options gains = {.stop = at_once, .context = &asked};
+    assert_int_equal(hop_gain_find(t, schedule, schedule, &gains, &gain, NULL), HOP_ERR_STOPPED);
+    const struct hop_tune_collective_options algorithms = {.stop = at_once, .context = &asked};
+    CHECK(hop_tune_collective(network, &ranks, &collective, &algorithms, &tuned, D));
+    assert_true(tuned->size_count > 0 && tuned->sizes[0].winner == HOP_NONE && asked >= 3);
+    hop_tuned_collective_destroy(tuned);
+    hop_schedule_destroy(schedule);
+    hop_network_destroy(network);
+    hop_topology_destroy(t);
+}
+
 TEST_GROUP(tune)
 {
     const struct CMUnitTest tests[] = {
@@ -767,6 +826,8 @@ TEST_GROUP(tune)
         cmocka_unit_test(what_is_no_copy_between_devices_stays),
         cmocka_unit_test(patterns_are_what_their_names_say),
         cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(a_choice_that_cannot_run_is_dropped),
+        cmocka_unit_test(what_is_stopped_at_once_says_so),
     };
     return RUN_TESTS(tests, NULL, NULL);
 }
