@@ -2,6 +2,7 @@
 /* Sequences: playing one on the state machine, unfolding a quotient's, writing one out as a schedule. */
 #include "order/sequence.h"
 #include "schedule/schedule.h"
+#include "simulate/simulation.h"
 
 #include <math.h>
 
@@ -244,9 +245,11 @@ static bool same_list(const uint32_t *a, uint32_t a_count, const uint32_t *b, ui
 static uint32_t twin_before(const struct hop_problem *p, uint32_t index)
 {
     const struct hop_problem_op *op = &p->ops[index], *other;
-    for (uint32_t i = op->memory == HOP_NONE ? 0 : index; i-- > 0;) {
+    const struct hop_simulation *s = p->simulation; /* in whose queues operations have their places */
+    for (uint32_t k = op->memory == HOP_NONE ? 0 : s->tasks[index].position; k-- > 0;) {
+        uint32_t i = s->queue[s->engines[op->memory].first + k];
         other = &p->ops[i];
-        if (other->memory == op->memory && other->at_s == op->at_s &&
+        if (other->at_s == op->at_s &&
             same_list(other->after, other->after_count, op->after, op->after_count) &&
             same_list(other->after_start, other->after_start_count, op->after_start, op->after_start_count))
             return i;
