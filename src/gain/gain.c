@@ -97,8 +97,13 @@ static enum hop_status ask_others(struct asking *a, struct hop_diag *diag)
     struct whole *w = a->whole;
     const struct hop_scenario *scenario;
     w->gain.range.models = 1;
-    for (uint32_t i = 1; (scenario = hop_scenarios_at(w->scenarios, i)) != NULL && !is_stopped(a); i++) {
+    for (uint32_t i = 1; (scenario = hop_scenarios_at(w->scenarios, i)) != NULL; i++) {
         uint32_t before = w->gain.case_count;
+        if (is_stopped(a)) { /* a range has two ends, the second of which counts nothing */
+            w->gain.range.models_left_out += scenario->kind == HOP_SCENARIO_MODEL;
+            w->gain.range.left_out += scenario->kind == HOP_SCENARIO_LOW;
+            continue;
+        }
         enum hop_status status = ask(a, i, NULL);
         if (scenario->kind == HOP_SCENARIO_LOW && status != HOP_ERR_MEMORY)
             status = ask(a, ++i, NULL);
