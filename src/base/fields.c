@@ -148,7 +148,7 @@ char *hop_text_clean(struct hop_arena *arena, const char *text, size_t length)
     if (!copy)
         return NULL;
     for (size_t i = 0; i < length; i++)
-        copy[i] = copy[i] == '\t' || copy[i] == '\r' ? ' ' : copy[i];
+        copy[i] = copy[i] && strchr("\t\r\n", copy[i]) ? ' ' : copy[i];
     length = strlen(hop_text_quote(copy));
     while (length > 0 && copy[length - 1] == ' ')
         copy[--length] = '\0';

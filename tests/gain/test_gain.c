@@ -237,14 +237,15 @@ static void words_say_what_the_range_is(void **state)
     static const struct {
         struct hop_gain_range range;
         const char *words;
-    } cases[] = {{{HOP_GAIN_FASTER, 4, 0, 0, 1.2, 1.43}, "1.20 to 1.43 times as fast, by 4 models"},
-                 {{HOP_GAIN_FASTER, 1, 0, 0, 1.2, 1.2}, "1.20 times as fast, by one model alone"},
-                 {{HOP_GAIN_MAYBE, 3, 1, 0, 1, 2.42}, "perhaps 1.00 to 2.42 times as fast, by 3 models over 1 range"},
-                 {{HOP_GAIN_EQUAL, 2, 0, 0, 1, 1}, "no gain, by 2 models"},
-                 {{HOP_GAIN_FASTER, 2, 0, 9, 2, 3}, "2.00 to 3.00 times as fast, by 2 models, ranges not tried"},
-                 {{HOP_GAIN_SLOWER, 2, 0, 0, 0.5, 0.7}, "no gain: 0.50 to 0.70 times as fast, by 2 models"},
-                 {{HOP_GAIN_UNSURE, 4, 6, 1, 0.91, 1.4},
-                  "no reliable gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges, 1 not tried"}};
+    } cases[] = {{{HOP_GAIN_FASTER, 4, 0, 0, 1.2, 1.43, 0}, "1.20 to 1.43 times as fast, by 4 models"},
+                 {{HOP_GAIN_FASTER, 1, 0, 0, 1.2, 1.2, 0}, "1.20 times as fast, by one model alone"},
+                 {{HOP_GAIN_MAYBE, 3, 1, 0, 1, 2.42, 0}, "perhaps 1.00 to 2.42 times as fast, by 3 models over 1 range"},
+                 {{HOP_GAIN_EQUAL, 2, 0, 0, 1, 1, 0}, "no gain, by 2 models"},
+                 {{HOP_GAIN_FASTER, 2, 0, 9, 2, 3, 0}, "2.00 to 3.00 times as fast, by 2 models, ranges not tried"},
+                 {{HOP_GAIN_SLOWER, 2, 0, 0, 0.5, 0.7, 0}, "no gain: 0.50 to 0.70 times as fast, by 2 models"},
+                 {{HOP_GAIN_UNSURE, 4, 6, 1, 0.91, 1.4, 0},
+                  "no reliable gain: 0.91 to 1.40 times as fast, by 4 models over 6 ranges, 1 not tried"},
+                 {{HOP_GAIN_FASTER, 2, 0, 0, 2, 3, 1}, "2.00 to 3.00 times as fast, by 2 models (1 more would take long)"}};
     char text[112];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(hop_gain_words(&cases[i].range, text, sizeof text), cases[i].words);
