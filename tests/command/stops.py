@@ -34,7 +34,7 @@ if SOAK:
         (["plan", "broadcast", "--bytes", "4MiB", "--on", "helios", "-n", "4"], "--max-nodes", "nodes", 4),
         (["plan", "order.hop", "--on", "t2", "--way", "staged"], "--max-nodes", "nodes", 8),
         (["order", "order.hop", "--on", "t2", "--robust"], "--max-nodes", "nodes", 8),
-        (["map", "stencil:4x4", "--on", "helios", "--exclude", "gpu0"], "--max-operations", "operations_simulated", 16),
+        (["map", "stencil:4x2", "--on", "helios", "--exclude", "gpu0"], "--max-operations", "operations_simulated", 8),
     ]
 # What options that show or write something are given: a file's name, False: nothing; None: they go with something else alone.
 OUTPUTS = {"--output": "out", "--placement": "out.map", "--svg": "out.svg", "--launch-dir": "launch", "--placed": "out.placed",
