@@ -90,6 +90,8 @@ struct hop_card_engine {
     double request_s;   /* from a request to the first byte; then */
     double
         window_bytes; /* asked for at once, the next when these have come; 0: without end, so that only latency is left */
+    double
+        window_processor_s; /* for each window, of that processor, beside the read, once it is free; 0 without windows */
     double rate_Bps; /* at which the packet's bytes come or go; INFINITY: at once */
 };
 struct hop_card {
@@ -339,7 +341,8 @@ HOP_API const struct hop_route *hop_router_route(const struct hop_router *router
 /* "host_read", "device_read", "host_write", "device_write". */
 HOP_API const char *hop_card_way_name(enum hop_card_way way);
 /* What an engine moves of a long transfer in packets of so many bytes (parameter `packet_payload`), bytes/s: a packet over
- * processor_s + request_s x its part of a window + its bytes / rate_Bps. Routes through a card have the least of theirs as ceiling. */
+ * processor_s + request_s x its part of a window + its bytes / rate_Bps, or over its part of window_processor_s where that is more.
+ * Routes through a card have the least of theirs as ceiling. */
 HOP_API double hop_card_rate_Bps(const struct hop_card_engine *engine, double packet_bytes);
 
 /* ---- circles ---- */

@@ -61,14 +61,18 @@ static bool read_two(const struct hop_json *at, const char *what)
 
 static void read_card_engine(const struct hop_json *at, struct hop_card_engine *engine)
 {
-    enum { PROCESSOR, REQUEST, WINDOW, RATE, KEYS };
-    static const struct hop_json_key keys[KEYS] = {
-        {"processor_s", false}, {"request_s", false}, {"window_bytes", false}, {"rate_Bps", false}};
+    enum { PROCESSOR, REQUEST, WINDOW, WINDOW_PROCESSOR, RATE, KEYS };
+    static const struct hop_json_key keys[KEYS] = {{"processor_s", false},
+                                                   {"request_s", false},
+                                                   {"window_bytes", false},
+                                                   {"window_processor_s", false},
+                                                   {"rate_Bps", false}};
     struct hop_json m[KEYS];
     hop_json_object(at, keys, KEYS, m);
     engine->processor_s = hop_json_number(&m[PROCESSOR], 0, 1, 0, NULL);
     engine->request_s = hop_json_number(&m[REQUEST], 0, 1, 0, NULL);
     engine->window_bytes = hop_json_number(&m[WINDOW], 0, 0x1p30, 0, NULL);
+    engine->window_processor_s = hop_json_number(&m[WINDOW_PROCESSOR], 0, 1, 0, NULL);
     engine->rate_Bps = hop_json_number(&m[RATE], HOP_CAPACITY_LEAST, 1e18, INFINITY, NULL);
 }
 
@@ -405,9 +409,9 @@ static void put_card(struct hop_buffer *out, const struct hop_card *card)
     for (unsigned way = 0; way < HOP_CARD_WAYS; way++) {
         const struct hop_card_engine *engine = &card->ways[way];
         hop_json_put(out, way ? ", " : "");
-        hop_json_put(out, "%s: {processor_s: %g, request_s: %g, window_bytes: %g",
+        hop_json_put(out, "%s: {processor_s: %g, request_s: %g, window_bytes: %g, window_processor_s: %g",
                      hop_card_way_name((enum hop_card_way)way), engine->processor_s, engine->request_s,
-                     engine->window_bytes);
+                     engine->window_bytes, engine->window_processor_s);
         if (engine->rate_Bps < INFINITY)
             put_number(out, "rate_Bps", engine->rate_Bps);
         hop_json_put(out, "}");

@@ -25,19 +25,38 @@ static void note_wait(struct hop_packets *p, const struct hop_wire *wire, const 
     wait->idle += waited - busy;
 }
 
+static bool begins_window(const struct hop_packets *p, const struct hop_card_engine *engine, uint32_t number)
+{
+    return engine->window_bytes > 0 && fmod(number * p->payload, engine->window_bytes) < p->payload;
+}
+
+/* So long an engine needs the card's processor for a transfer's packet of this number, ps. */
+static uint64_t processor_time(const struct hop_packets *p, const struct hop_card_engine *engine, uint32_t number)
+{
+    double window_s = begins_window(p, engine, number) ? engine->window_processor_s : 0;
+    return (uint64_t)((engine->processor_s + window_s) * PS_PER_S);
+}
+
+/* Whether the packet has to wait until the card's processor is free. */
+static inline bool lacks_processor(const struct hop_packets *p, uint32_t link, uint32_t number)
+{
+    const struct hop_wire *wire = &p->wires[link];
+    return wire->processor != HOP_NONE && p->processors[wire->processor].until > p->clock &&
+           processor_time(p, wire->engine, number) > 0;
+}
+
 /* What an engine takes for a packet beside the time for its bytes; it has the processor from now. */
 static double engage(struct hop_packets *p, uint32_t link, const struct hop_packet *what)
 {
     const struct hop_wire *wire = &p->wires[link];
     const struct hop_card_engine *engine = wire->engine;
-    double time = engine->processor_s * PS_PER_S;
-    if (wire->processor != HOP_NONE) {
-        p->processors[wire->processor].until = p->clock + (uint64_t)time;
-        push(p, p->clock + (uint64_t)time, link * HOP_PACKET_KINDS + HOP_LINK_FREED);
+    uint64_t needs = wire->processor == HOP_NONE ? 0 : processor_time(p, engine, what->number);
+    if (needs > 0) {
+        p->processors[wire->processor].until = p->clock + needs;
+        p->processors[wire->processor].holder = link;
+        push(p, p->clock + needs, link * HOP_PACKET_KINDS + HOP_LINK_FREED);
     }
-    if (engine->window_bytes > 0 && fmod(what->number * p->payload, engine->window_bytes) < p->payload)
-        time += engine->request_s * PS_PER_S;
-    return time;
+    return (engine->processor_s + (begins_window(p, engine, what->number) ? engine->request_s : 0)) * PS_PER_S;
 }
 
 static void arrive(struct hop_packets *p, uint32_t packet);
@@ -132,7 +151,7 @@ static enum turn serve_source(struct hop_packets *p, uint32_t link, struct hop_f
                               uint32_t step)
 {
     struct hop_moving *t = &p->transfers[p->steps[step].transfer];
-    if (!may_send(p, step))
+    if (!may_send(p, step) || lacks_processor(p, link, t->number))
         return NOTHING;
     if (!has_credits(p, step, (uint32_t)hop_min(p->payload, (double)t->left)))
         return WAITS;
@@ -148,7 +167,8 @@ static enum turn serve_member(struct hop_packets *p, uint32_t link, struct hop_f
                               uint32_t step)
 {
     struct hop_fifo *queue = &p->fifos[p->steps[step].queue];
-    if (!has_credits(p, step, p->packets[queue->head].bytes))
+    const struct hop_packet *head = &p->packets[queue->head];
+    if (lacks_processor(p, link, head->number) || !has_credits(p, step, head->bytes))
         return NOTHING; /* the credits are its own: others may go on */
     uint32_t packet = take_head(p, queue);
     rotate_ring(p, feed, before, step, queue->head == HOP_NONE);
@@ -184,6 +204,8 @@ static inline enum turn serve_feed(struct hop_packets *p, uint32_t link, struct 
         return NOTHING;
     if (p->queues == HOP_PACKET_FIFO && (queue->sending || p->steps[p->packets[packet].step].link != link))
         return NOTHING;
+    if (lacks_processor(p, link, p->packets[packet].number))
+        return NOTHING;
     if (!has_credits(p, p->packets[packet].step, p->packets[packet].bytes))
         return WAITS;
     if (p->queues == HOP_PACKET_FIFO)
@@ -201,8 +223,6 @@ static inline void serve_link(struct hop_packets *p, uint32_t link)
     struct hop_wire *wire = &p->wires[link];
     if (wire->stopped)
         return;
-    if (wire->processor != HOP_NONE && p->processors[wire->processor].until > p->clock)
-        return; /* until it is free */
     collect(p, link);
     p->lacking = false;
     for (uint32_t i = 0, at = wire->turn; i < wire->count; i++) {
@@ -294,6 +314,14 @@ static void arrive(struct hop_packets *p, uint32_t packet)
         enqueue(p, packet);
 }
 
+/* Whether the link's processor becomes free at this instant, and is to say so as yet: then the others come before the link. */
+static inline bool gives_back(const struct hop_packets *p, uint32_t link)
+{
+    uint32_t processor = p->wires[link].processor;
+    return processor != HOP_NONE && p->processors[processor].holder == link &&
+           p->processors[processor].until == p->clock;
+}
+
 /* Its last byte has left: the link is free, so is its place in the buffer before the link, and it is on the wire. */
 static inline void finish_sending(struct hop_packets *p, uint32_t link)
 {
@@ -305,7 +333,8 @@ static inline void finish_sending(struct hop_packets *p, uint32_t link)
     if (p->waits)
         note_sent(p, what->step);
     p->hops++;
-    touch(p, link);
+    if (!gives_back(p, link))
+        touch(p, link);
     if (step->queue != HOP_NONE) {
         if (p->queues == HOP_PACKET_FIFO) {
             struct hop_fifo *queue = &p->fifos[step->queue];
@@ -344,8 +373,9 @@ static void wake(struct hop_packets *p, uint32_t transfer)
 /* Those who need the processor, from the one after who had it last. */
 static void free_processor(struct hop_packets *p, uint32_t link)
 {
-    const struct hop_packet_processor *processor = &p->processors[p->wires[link].processor];
+    struct hop_packet_processor *processor = &p->processors[p->wires[link].processor];
     uint32_t at = 0;
+    processor->holder = HOP_NONE;
     while (processor->links[at] != link)
         at++;
     for (uint32_t i = 1; i <= processor->count; i++)

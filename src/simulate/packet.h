@@ -122,6 +122,7 @@ struct hop_feed {
 /* What only one of several links has at a time. */
 struct hop_packet_processor {
     uint64_t until;         /* then it is free */
+    uint32_t holder;        /* link that has it until then; HOP_NONE: none */
     uint32_t card;          /* whose it is: a node */
     uint32_t *links, count; /* that need it */
 };

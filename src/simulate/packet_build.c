@@ -395,7 +395,7 @@ static bool number_link(struct hop_packets *p, const struct hop_packet_step *ste
     wire->processor = HOP_NONE;
     if (key % LINK_KEYS != LINK_ITSELF)
         wire->engine = hop_card_engine_of(topology, t->from, t->to, wire->directed, &card);
-    if (wire->engine && wire->engine->processor_s > 0) {
+    if (wire->engine && (wire->engine->processor_s > 0 || wire->engine->window_processor_s > 0)) {
         struct hop_packet_processor *processor = processor_of(p, card);
         wire->processor = (uint32_t)(processor - p->processors);
         if (!HOP_GROW(&p->arena, processor->links, processor->count + 1))
@@ -630,8 +630,10 @@ void hop_packets_reset(struct hop_packets *p)
         wire->touched = wire->expecting = wire->dead = false;
         wire->stopped = 0;
     }
-    for (uint32_t i = 0; i < p->processor_count; i++)
+    for (uint32_t i = 0; i < p->processor_count; i++) {
         p->processors[i].until = 0;
+        p->processors[i].holder = HOP_NONE;
+    }
     for (uint32_t i = 0; i < p->transfer_count; i++) {
         struct hop_moving *t = &p->transfers[i];
         t->left = t->bytes;

@@ -4,10 +4,12 @@
  *
  *     processor_s          the card's processor looks up buffers and pages; only one engine at a time has it
  *     request_s            once a window: the way of a read request, and of the first byte back
+ *     window_processor_s   once a window, of that processor, beside the read: it adds nothing where the processor is free
  *     bytes / rate_Bps     the bytes
  *
  * With those of APEnet+: the read engine's version 1 asks for one packet at a time, by software, which is 4096 / (3 us +
- * 1.8 us + 4096 / r); version 2 for a window W of them, by hardware, W / (1.8 us + W / r); version 3 without end, r.
+ * 1.8 us + 4096 / r); version 2 for a window W of them, by hardware, W / (1.8 us + W / r), of which software hears once a
+ * window; version 3 without end, r, and software has no part in it.
  */
 #include "topology/card.h"
 
@@ -26,7 +28,8 @@ static bool is_time(double seconds)
 
 enum hop_status hop_card_check(const struct hop_card *card, const char *node, struct hop_diag *diag)
 {
-    static const char expected[] = "times from 0 to 1 s, windows and buffers up to 1 GiB, rates of 1 byte/s or more";
+    static const char expected[] = "times from 0 to 1 s, windows and buffers up to 1 GiB, rates of 1 byte/s or more, "
+                                   "window_processor_s only with windows";
     bool fine = is_time(card->put_s) && is_time(card->completion_s) &&
                 is_time(card->device_completion_s) && is_time(card->copy_s) &&
                 card->buffer_bytes >= 0 && card->buffer_bytes <= 0x1p30;
@@ -34,7 +37,8 @@ enum hop_status hop_card_check(const struct hop_card *card, const char *node, st
         return hop_fail(diag, HOP_ERR_INVALID, "the card '%s' has a time or a buffer out of range\n%s", node, expected);
     for (unsigned way = 0; way < HOP_CARD_WAYS; way++) {
         const struct hop_card_engine *engine = &card->ways[way];
-        if (!is_time(engine->processor_s) || !is_time(engine->request_s) ||
+        if (!is_time(engine->processor_s) || !is_time(engine->request_s) || !is_time(engine->window_processor_s) ||
+            (engine->window_processor_s > 0 && engine->window_bytes == 0) ||
             !(engine->window_bytes >= 0 && engine->window_bytes <= 0x1p30) || !(engine->rate_Bps >= HOP_CAPACITY_LEAST))
             return hop_fail(diag, HOP_ERR_INVALID, "%s of the card '%s' is out of range\n%s",
                             hop_card_way_name((enum hop_card_way)way), node, expected);
@@ -46,7 +50,8 @@ double hop_card_rate_Bps(const struct hop_card_engine *engine, double packet_byt
 {
     double window = hop_max(engine->window_bytes, packet_bytes);
     double request = engine->window_bytes > 0 ? engine->request_s * packet_bytes / window : 0;
-    return packet_bytes / (engine->processor_s + request + packet_bytes / engine->rate_Bps);
+    double packet_s = engine->processor_s + request + packet_bytes / engine->rate_Bps;
+    return packet_bytes / hop_max(packet_s, engine->window_processor_s * packet_bytes / window);
 }
 
 const struct hop_card_engine *hop_card_engine_of(const struct hop_topology *topology, uint32_t from, uint32_t to,
