@@ -230,7 +230,8 @@ HOP_API enum hop_status hop_topology_finish(struct hop_topology *topology, struc
 
 /* Sets "NAME=VALUE" on a finished topology: a parameter ("tau=0.2", "pcie_payload=128"), or
  * "LINK.capacity=12GB/s" (both directions), "A->B.capacity=..." (one), the same with duplex ("none": the default), "LINK.latency=1us", "NODE.engines=2" or
- * "NODE.accelerator_engines=2" ("unlimited"), "ROOT.tau=0.1", "ROOT--ROOT.tau=0.1", or "models=..." (hop_topology_set_models); LINK is "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow. */
+ * "NODE.accelerator_engines=2" ("unlimited"), "ROOT.tau=0.1", "ROOT--ROOT.tau=0.1", or "models=..." (hop_topology_set_models); LINK is "A--B", with ":KIND" behind it where links of several kinds join the two. Derived capacities follow.
+ * HOP_ERR_INVALID, too, where a parameter would change nothing, since every link or root complex has a value of its own. */
 HOP_API enum hop_status hop_topology_set(struct hop_topology *topology, const char *assignment, struct hop_diag *diag);
 
 /* Sets a parameter by name with its origin. */

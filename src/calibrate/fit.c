@@ -287,6 +287,7 @@ enum hop_status hop_calibrate_fit(const struct hop_measurements *measurements, c
         hop_fit_write_parameters(f, r);
         r->public.comparison = compare(f, topology, &chosen, &r->public);
         r->public.measurements = measurements;
+        hop_fit_share(f);
         r->public.topology = f->topology;
         f->topology = NULL;
         hop_fit_finish(f);

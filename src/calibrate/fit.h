@@ -271,4 +271,11 @@ struct hop_fitted {
 void hop_fit_find_ranges(struct hop_fitting *f);
 void hop_fit_write_parameters(struct hop_fitting *f, struct hop_fitted *r);
 
+/* A parameter as it was found, with its range, where that is one. */
+void hop_fit_publish(struct hop_fitting *f, const char *name, double value, double low, double high, double deviation);
+
+/* fit_share.c: what all that follow from a parameter were found to have in common becomes the parameter's value, from which they
+ * follow again. Last of all, since knobs set each by itself. */
+void hop_fit_share(struct hop_fitting *f);
+
 #endif

@@ -195,8 +195,7 @@ static void write_parameter(struct hop_fitting *f, const struct hop_knob *knob, 
     name_groups(f, knob, groups, p);
 }
 
-static void publish_parameter(struct hop_fitting *f, const char *name, double value, double low, double high,
-                              double deviation)
+void hop_fit_publish(struct hop_fitting *f, const char *name, double value, double low, double high, double deviation)
 {
     struct hop_failure *failure = f->failure;
     if (failure->status == HOP_OK)
@@ -260,9 +259,9 @@ static void publish(struct hop_fitting *f, const struct hop_knob *knob)
     }
     /* What all crossings have in common is believed of those that nobody measured, too. */
     if (knob->kind == HOP_KNOB_CROSSING && knob->parent == HOP_NONE)
-        publish_parameter(f, "tau", 1 - knob->value, 1 - knob->high, 1 - knob->low, knob->deviation);
+        hop_fit_publish(f, "tau", 1 - knob->value, 1 - knob->high, 1 - knob->low, knob->deviation);
     if (knob->kind >= HOP_KNOB_LATENCY)
-        publish_parameter(f, hop_knob_parameter(knob->kind), knob->value, knob->low, knob->high, knob->deviation);
+        hop_fit_publish(f, hop_knob_parameter(knob->kind), knob->value, knob->low, knob->high, knob->deviation);
 }
 
 /* Where only the other direction was timed while both were busy: half of what that keeps, or all. Off PCIe that is asked where it

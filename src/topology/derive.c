@@ -23,10 +23,14 @@ double hop_pcie_rate_Bps(unsigned generation, unsigned width, double payload_byt
            (payload_bytes + header_bytes);
 }
 
-static const char *default_parameter(const struct hop_link *link)
+const char *hop_link_parameter(const struct hop_link *link)
 {
     static const char *const nvlinks[] = {"nvlink", "nvlink1", "nvlink2", "nvlink3", "nvlink4", "nvlink5"};
+    if (link->parameter)
+        return link->parameter;
     switch (link->kind) {
+    case HOP_LINK_PCIE:
+        return NULL;
     case HOP_LINK_MEMORY:
         return "host_memory";
     case HOP_LINK_SOCKET:
@@ -48,26 +52,31 @@ static double derived_capacity(const struct hop_topology *topology, const struct
                                size_t size)
 {
     unsigned count = link->count ? link->count : 1;
-    if (link->kind == HOP_LINK_PCIE && !link->parameter) {
+    const char *name = hop_link_parameter(link);
+    if (!name) {
         double payload = hop_parameter_value(topology, "pcie_payload"),
                header = hop_parameter_value(topology, "pcie_header");
         (void)snprintf(origin, size, "TLP arithmetic: gen%u x%u, payload %g B, overhead %g B", link->generation,
                        link->width, payload, header);
         return count * hop_pcie_rate_Bps(link->generation, link->width, payload, header);
     }
-    const char *name = link->parameter ? link->parameter : default_parameter(link);
     double efficiency = link->kind == HOP_LINK_NVLINK ? hop_parameter_value(topology, "nvlink_efficiency") : 1;
     (void)snprintf(origin, size, "%u x parameter %s%s", count, name,
                    link->kind == HOP_LINK_NVLINK ? " x nvlink_efficiency" : "");
     return count * efficiency * hop_parameter_value(topology, name);
 }
 
+/* NULL: each direction keeps its capacity while the other one is full. */
+static const char *duplex_parameter(const struct hop_link *link)
+{
+    return link->kind == HOP_LINK_PCIE ? "pcie_duplex" : hop_link_is_network(link->kind) ? "network_duplex" : NULL;
+}
+
 static void derive_duplex(struct hop_topology *topology, uint32_t index)
 {
     struct hop_link *link = &topology->links[index];
-    double share = link->kind == HOP_LINK_PCIE       ? hop_parameter_value(topology, "pcie_duplex")
-                   : hop_link_is_network(link->kind) ? hop_parameter_value(topology, "network_duplex")
-                                                     : 1;
+    const char *name = duplex_parameter(link);
+    double share = name ? hop_parameter_value(topology, name) : 1;
     for (unsigned d = 0; d < 2; d++) {
         if (topology->follows[index].duplex[d])
             link->duplex_Bps[d] = share * link->capacity_Bps[d];
@@ -86,19 +95,81 @@ void hop_link_calibrate(struct hop_topology *topology, uint32_t directed, double
     derive_duplex(topology, directed / 2);
 }
 
-/* Of links without a latency of their own, by kind. */
+static const char *const latency_parameters[] = {"pcie_latency", "accelerator_latency", "network_latency"};
+
+static unsigned latency_kind(const struct hop_link *link)
+{
+    return hop_link_is_network(link->kind) ? 2 : strcmp(hop_link_family(link->kind), "pcie") != 0;
+}
+
+/* Of links without a latency of their own. */
 static void derive_latencies(struct hop_topology *topology)
 {
+    double of_kind[HOP_COUNT(latency_parameters)];
     bool told = hop_parameter_is_told(topology, "link_latency");
-    double every = hop_parameter_value(topology, "link_latency"), pcie = hop_parameter_value(topology, "pcie_latency"),
-           accelerator = hop_parameter_value(topology, "accelerator_latency"),
-           network = hop_parameter_value(topology, "network_latency");
+    for (unsigned k = 0; k < HOP_COUNT(latency_parameters); k++)
+        of_kind[k] = hop_parameter_value(topology, told ? "link_latency" : latency_parameters[k]);
     for (uint32_t i = 0; i < topology->link_count; i++) {
         struct hop_link *link = &topology->links[i];
-        bool inside = strcmp(hop_link_family(link->kind), "pcie") == 0;
         if (topology->follows[i].latency)
-            link->latency_s = told ? every : hop_link_is_network(link->kind) ? network : inside ? pcie : accelerator;
+            link->latency_s = of_kind[latency_kind(link)];
     }
+}
+
+/* What of a link follows from a parameter, unless the link has a value of its own; NULL: nothing does. own: it has. */
+static const char *taken_field(const struct hop_topology *topology, uint32_t index, const char *name, bool *own)
+{
+    const struct hop_link *link = &topology->links[index];
+    const struct hop_follows *follows = &topology->follows[index];
+    const char *capacity = hop_link_parameter(link), *duplex = duplex_parameter(link);
+    if ((capacity && strcmp(capacity, name) == 0) ||
+        (link->kind == HOP_LINK_NVLINK && strcmp(name, "nvlink_efficiency") == 0)) {
+        *own = !follows->capacity[0] && !follows->capacity[1];
+        return "capacity";
+    }
+    if (duplex && strcmp(duplex, name) == 0) {
+        *own = !follows->duplex[0] && !follows->duplex[1];
+        return "duplex";
+    }
+    *own = !follows->latency;
+    return strcmp(name, "link_latency") == 0 || strcmp(name, latency_parameters[latency_kind(link)]) == 0 ? "latency"
+                                                                                                          : NULL;
+}
+
+enum hop_status hop_parameter_check_taken(const struct hop_topology *topology, const char *name, struct hop_diag *diag)
+{
+    uint32_t like = HOP_NONE;
+    const char *field = NULL;
+    bool own;
+    if (strcmp(name, "pcie_payload") == 0 || strcmp(name, "pcie_header") == 0)
+        return HOP_OK; /* simulated packets have them on all links */
+    if (strstr(name, "_latency") && strcmp(name, "link_latency") != 0 &&
+        hop_parameter_is_told(topology, "link_latency"))
+        return hop_fail(
+            diag, HOP_ERR_INVALID,
+            "parameter %s would change nothing: link_latency is set, which all links have that have no latency "
+            "of their own\nlink_latency=TIME, or LINK.latency=TIME",
+            name);
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        const char *its = taken_field(topology, i, name, &own);
+        if (its && !own)
+            return HOP_OK;
+        if (its && like == HOP_NONE) {
+            like = i;
+            field = its;
+        }
+    }
+    if (like == HOP_NONE)
+        return hop_fail(diag, HOP_ERR_INVALID,
+                        "parameter %s would change nothing: no link of this machine follows from it\none of those that "
+                        "`hopcast topology MACHINE --parameters` shows as a link's origin, or LINK.capacity=RATE",
+                        name);
+    const uint32_t *ends = topology->links[like].ends;
+    return hop_fail(diag, HOP_ERR_INVALID,
+                    "parameter %s would change nothing: every link that would follow from it has a %s of its own\n"
+                    "%s--%s.%s=%s, and so for each of them",
+                    name, field, topology->nodes[ends[0]].name, topology->nodes[ends[1]].name, field,
+                    strcmp(field, "latency") == 0 ? "TIME" : "RATE");
 }
 
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag)

@@ -162,6 +162,25 @@ static enum hop_status read_parameter(const struct hop_parameter *parameter, con
                     per_byte ? "a time for each byte, such as 6ns/B or 6e-9" : "a number");
 }
 
+/* Every root complex has a loss of its own, as calibrated ones may. */
+static enum hop_status check_roots(const struct hop_topology *topology, struct hop_diag *diag)
+{
+    const char *root = NULL;
+    for (uint32_t n = 0; n < topology->node_count; n++) {
+        if (topology->nodes[n].kind == HOP_NODE_ROOT && isnan(topology->nodes[n].tau))
+            return HOP_OK;
+        if (topology->nodes[n].kind == HOP_NODE_ROOT)
+            root = topology->nodes[n].name;
+    }
+    return root ? hop_fail(
+                      diag, HOP_ERR_INVALID,
+                      "parameter tau would change nothing: every root complex has a tau of its own\n%s.tau=0.1, and "
+                      "so for each of them",
+                      root)
+                : HOP_OK;
+}
+
+/* An error where it would change nothing. */
 static enum hop_status set_parameter(struct hop_topology *topology, const char *name, const char *value,
                                      struct hop_diag *diag)
 {
@@ -169,6 +188,10 @@ static enum hop_status set_parameter(struct hop_topology *topology, const char *
     double number = 0;
     if (parameter)
         HOP_CHECK(read_parameter(parameter, value, &number, diag));
+    if (strcmp(name, "tau") == 0)
+        HOP_CHECK(check_roots(topology, diag));
+    if (parameter && hop_parameter_is_of_links(topology, (size_t)(parameter - topology->parameters)))
+        HOP_CHECK(hop_parameter_check_taken(topology, name, diag));
     return hop_topology_set_parameter(topology, name, number, "set", NAN, diag);
 }
 

@@ -89,6 +89,10 @@ enum hop_status hop_parameter_assign(struct hop_topology *topology, const char *
 
 /* derive.c */
 enum hop_status hop_topology_derive(struct hop_topology *topology, struct hop_diag *diag); /* capacities, latencies */
+/* The parameter that a link's capacity follows from unless it has one of its own; NULL: it is TLP arithmetic. */
+const char *hop_link_parameter(const struct hop_link *link);
+/* An error where a parameter that acts by links alone acts on none of them, since there are none, or all have their own. */
+enum hop_status hop_parameter_check_taken(const struct hop_topology *topology, const char *name, struct hop_diag *diag);
 
 /* A direction of a link as a fit has it: its capacity, its duplex (NAN: it follows the capacity), and that it is calibrated. Range
  * and inheritance are the caller's to write. */

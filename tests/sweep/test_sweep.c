@@ -190,7 +190,7 @@ static void every_case_is_what_predict_says(void **state)
     (void)state;
     static const char *const machines[] = {"t2", "cs-storm"};
     static const char *const models[] = {NULL, "credit", "fair"};
-    static const char *const sets[] = {NULL, "tau=0.05", "pcie_link=9GB/s", "tau=0.3", "gpu0.engines=2"};
+    static const char *const sets[] = {NULL, "tau=0.05", "host_memory=9GB/s", "tau=0.3", "gpu0.engines=2"};
     static struct seen seen;
     struct hop_sweep *sweep = create();
     struct hop_sweep_summary summary;

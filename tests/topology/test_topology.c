@@ -387,10 +387,102 @@ static void other_links_take_their_named_parameter(void **state)
         char text[64];
         (void)snprintf(text, sizeof text, "%s=7GB/s", rows[i].parameter);
         CHECK(hop_topology_set(t, text, D));
-        CHECK(hop_topology_set(t, "nvlink_efficiency=1", D));
+        if (rows[i].kind == HOP_LINK_NVLINK)
+            CHECK(hop_topology_set(t, "nvlink_efficiency=1", D));
         assert_true(close_to(hop_topology_link(t, at)->capacity_Bps[0], 7 * GB * rows[i].count));
         hop_topology_destroy(t);
     }
+}
+
+/* What links have. The caller frees it. */
+static double *values_of_links(const struct hop_topology *t)
+{
+    uint32_t count = hop_topology_link_count(t);
+    double *values = malloc(5 * sizeof *values * count + 1);
+    assert_non_null(values);
+    for (uint32_t l = 0; l < count; l++) {
+        const struct hop_link *link = hop_topology_link(t, l);
+        memcpy(&values[5 * l],
+               (double[]){link->capacity_Bps[0], link->capacity_Bps[1], link->duplex_Bps[0], link->duplex_Bps[1],
+                          link->latency_s},
+               5 * sizeof *values);
+    }
+    return values;
+}
+
+/* By each parameter of links (those that other values than links' hang on are not) a set changes links, or is refused where nothing
+ * else could change them. Returns how many were refused. */
+static unsigned walk_parameters(const char *machine, bool own)
+{
+    static const char *const others[] = {"ceiling_switch", "ceiling_root", "ceiling_socket", "ceiling_network",
+                                         "pcie_payload",   "pcie_header",  "packet_payload", "copy_latency"};
+    unsigned refused = 0, taken = 0;
+    bool of_links = true;
+    for (size_t p = 0; of_links; p++) {
+        struct hop_topology *t;
+        char text[256];
+        CHECK(hop_topology_load(machine, &t, D));
+        for (uint32_t l = 0; own && l < hop_topology_link_count(t); l++) {
+            const char *fields[] = {"capacity=3GB/s", "duplex=3GB/s", "latency=1us"};
+            const struct hop_link *link = hop_topology_link(t, l);
+            for (unsigned f = 0; f < 3; f++) {
+                (void)snprintf(text, sizeof text, "%s--%s:%s.%s", hop_topology_node(t, link->ends[0])->name,
+                               hop_topology_node(t, link->ends[1])->name, hop_link_kind_name(link->kind), fields[f]);
+                CHECK(hop_topology_set(t, text, D));
+            }
+        }
+        const struct hop_parameter *parameter = hop_topology_parameter_at(t, p);
+        const char *name = parameter->name;
+        bool skip = false;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            skip |= strcmp(name, others[i]) == 0;
+        of_links = strcmp(name, "nic_latency") != 0; /* behind those of links */
+        if (of_links && !skip) {
+            double *was = values_of_links(t);
+            double value = strcmp(parameter->unit, "B/s") == 0 ? 2e9 : strcmp(parameter->unit, "1") == 0 ? 0.5 : 7e-6;
+            (void)snprintf(text, sizeof text, "%s=%g%s", name, value,
+                           strcmp(parameter->unit, "1") == 0 ? "" : parameter->unit);
+            struct hop_diag diag = {0};
+            bool obeyed = hop_topology_set(t, text, &diag) == HOP_OK;
+            if (!obeyed) {
+                assert_non_null(strstr(diag.what, "would change nothing"));
+                CHECK(hop_topology_set_parameter(t, name, value, "forced", NAN, D));
+            }
+            double *is = values_of_links(t);
+            bool changed = memcmp(was, is, 5 * sizeof *is * hop_topology_link_count(t)) != 0;
+            if (changed != obeyed)
+                fail_msg("%s of %s is %s and links %s", text, machine, obeyed ? "obeyed" : "refused",
+                         changed ? "change" : "stay");
+            refused += !obeyed;
+            taken += obeyed;
+            free(is);
+            free(was);
+        }
+        hop_topology_destroy(t);
+    }
+    assert_true(refused > 0 && (own ? taken == 0 : taken > 0));
+    return refused;
+}
+
+static void a_parameter_of_links_changes_links_or_is_refused(void **state)
+{
+    (void)state;
+    const char *name, *summary;
+    for (size_t i = 0; hop_topology_builtin(i, &name, &summary); i++) {
+        unsigned refused = walk_parameters(name, false);
+        assert_true(walk_parameters(name, true) > refused);
+    }
+    walk_parameters("star:4", false);
+    walk_parameters("torus:2x2x2", false);
+    struct hop_topology *t;
+    CHECK(hop_topology_load("t2", &t, D));
+    CHECK(hop_topology_set(t, "link_latency=1us", D));
+    REFUSED(HOP_ERR_INVALID, "link_latency is set", hop_topology_set(t, "pcie_latency=2us", &diag_));
+    CHECK(hop_topology_set(t, "tau=0.1", D));
+    CHECK(hop_topology_set(t, "root0.tau=0.2", D));
+    REFUSED(HOP_ERR_INVALID, "every root complex has", hop_topology_set(t, "tau=0.3", &diag_));
+    assert_true(close_to(hop_topology_parameter(t, "tau")->value, 0.1));
+    hop_topology_destroy(t);
 }
 
 /* ---- assignments ---- */
@@ -1312,6 +1404,7 @@ TEST_GROUP(topology)
         cmocka_unit_test(derived_pcie_capacities_follow_tlp_arithmetic),
         cmocka_unit_test(a_direction_that_is_given_stays_and_the_other_is_derived),
         cmocka_unit_test(other_links_take_their_named_parameter),
+        cmocka_unit_test(a_parameter_of_links_changes_links_or_is_refused),
         cmocka_unit_test(parameters_are_listed_with_unit_and_origin_and_can_be_set),
         cmocka_unit_test(assignments_change_what_they_name_and_nothing_else),
         cmocka_unit_test(a_link_of_several_kinds_is_assigned_by_kind),
