@@ -121,29 +121,40 @@ static void fail_value(const struct hop_json *at, const char *expected)
 
 /* ---- documents ---- */
 
-/* A character for which jansson finds no memory is left out of its string, and nothing says so but errno, until the next
- * number is read. So jansson gets one byte at a time, and errno is looked at before each. */
+/* A character for which jansson finds no memory is left out of its string, and nothing says so but errno, which the end
+ * of the next number clears. So each block that jansson gets ends with a number's last digit, if it holds any, and
+ * errno is looked at before each. */
 struct feed {
     const char *at, *end;
     bool lacked;
 };
 
-static size_t next_byte(void *buffer, size_t size, void *context)
+static bool number_ends(unsigned char last, unsigned char next)
+{
+    return (unsigned)(last - '0') <= 9 && (next == ',' || next == ']' || next == '}' || next <= ' ');
+}
+
+static size_t next_block(void *buffer, size_t size, void *context)
 {
     struct feed *feed = context;
-    (void)size;
     feed->lacked = feed->lacked || errno == ENOMEM;
     if (feed->lacked || feed->at == feed->end)
         return 0;
-    *(char *)buffer = *feed->at++;
-    return 1;
+    const char *at = feed->at, *end = (size_t)(feed->end - at) < size ? feed->end : at + size;
+    do
+        at++;
+    while (at < end && !number_ends((unsigned char)at[-1], (unsigned char)*at));
+    size_t length = (size_t)(at - feed->at);
+    memcpy(buffer, feed->at, length);
+    feed->at = at;
+    return length;
 }
 
 json_t *hop_json_parse(const char *text, size_t size, size_t flags, json_error_t *error)
 {
     struct feed feed = {text, text + size, false};
     errno = 0;
-    json_t *value = json_load_callback(next_byte, &feed, flags, error);
+    json_t *value = json_load_callback(next_block, &feed, flags, error);
     if (!feed.lacked && errno != ENOMEM)
         return value;
     json_decref(value);
