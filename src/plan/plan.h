@@ -44,7 +44,8 @@ struct hop_plan_call {
     const struct hop_plan_options *options; /* of the whole call */
     double begun_s, until_s;                /* the limit of time, which all steps share; INFINITY: there is none */
     double told_s;
-    _Atomic(bool) stopped; /* the caller said so */
+    struct hop_diag unsaved; /* why no checkpoint could be written, which stopped it */
+    _Atomic(bool) stopped;   /* the caller said so */
     _Atomic(uint32_t) stuck; /* candidates that cannot run and were dropped */
 };
 

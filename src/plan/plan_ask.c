@@ -196,7 +196,11 @@ static enum hop_status work_off(struct asking *a)
     if (!together || call->rank == 0)
         write_own(a, &out);
     call->asking = true;
-    enum hop_status status = call->ranks == 1 ? HOP_OK : call->rank == 0 ? gather(a, &out) : hand_over(a, &out);
+    enum hop_status status = HOP_OK;
+    if (call->ranks > 1)
+        status = call->rank == 0 ? gather(a, &out) : hand_over(a, &out);
+    else if (out.failed)
+        status = hop_fail_memory(a->work->diag);
     hop_buffer_finish(&out);
     return status;
 }

@@ -184,6 +184,11 @@ enum hop_status hop_plan_call_end(struct hop_plan_call *call, enum hop_status st
 {
     if (status == HOP_OK)
         status = hop_plan_answers_save(&call->answers, true, diag);
+    if (status == HOP_OK && call->unsaved.status != HOP_OK) {
+        status = call->unsaved.status;
+        if (diag)
+            *diag = call->unsaved;
+    }
     if (status == HOP_OK) {
         found->lost_rank = call->lost;
         found->recalled = call->answers.heard;

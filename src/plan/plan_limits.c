@@ -53,11 +53,12 @@ double hop_plan_time_left(const struct hop_plan_work *work)
 static void tell(struct hop_plan_work *work)
 {
     double now_s = hop_now_s();
-    struct hop_diag ignored; /* what cannot be written is told at the end */
+    struct hop_plan_call *call = work->call;
     hop_plan_look(work);
-    if (hop_plan_answers_save(&work->call->answers, false, &ignored) != HOP_OK)
+    if (call->unsaved.status == HOP_OK &&
+        hop_plan_answers_save(&call->answers, false, &call->unsaved) != HOP_OK) /* which is told at the end */
         atomic_store(&work->stopped, true);
-    if (atomic_load(&work->call->stopped))
+    if (atomic_load(&call->stopped))
         atomic_store(&work->stopped, true);
     if (!work->options.progress || now_s - work->told_s < TELL_S)
         return;
