@@ -69,18 +69,20 @@ static void take_outcome(struct run *run, uint32_t index, const struct hop_sweep
 /* Once more, here: the caller's schedules know their places. */
 static void find_reason(struct run *run, uint32_t index, struct hop_diag *diag)
 {
+    enum hop_status was = (enum hop_status)run->outcomes[index].status;
+    if (was == HOP_ERR_MEMORY) {
+        (void)hop_fail_memory(diag);
+        return;
+    }
     struct hop_sweep_outcome again;
     const struct hop_sweep_entry *entry = &run->sweep->entries[index];
-    enum hop_status was = (enum hop_status)run->outcomes[index].status;
     struct hop_sweep_evaluator evaluator = {.sweep = run->sweep, .sources_unlimited = run->options->sources_unlimited};
     hop_sweep_end(&run->evaluator); /* its topology changes; the block begins anew */
     enum hop_status status = hop_sweep_begin(&evaluator, &run->sweep->keys[entry->key], diag);
     if (status == HOP_OK)
         status = hop_sweep_evaluate(&evaluator, entry, &again, diag);
     hop_sweep_end(&evaluator);
-    if (status == HOP_OK && was == HOP_ERR_MEMORY)
-        (void)hop_fail_memory(diag); /* which there is again */
-    else if (status == HOP_OK)
+    if (status == HOP_OK)
         (void)hop_fail(diag, was, "%s, on another rank", hop_status_text(was));
 }
 
@@ -97,6 +99,11 @@ static void deliver_one(struct run *run, uint32_t index)
                                       .events = o->events};
     if (result.status != HOP_OK) {
         find_reason(run, index, &diag);
+        if (diag.status == HOP_ERR_MEMORY) {
+            run->outcomes[index].status = HOP_ERR_MEMORY;
+            run->culprit = index;
+            return;
+        }
         result.diag = &diag;
         run->summary->failed++;
     }
@@ -114,8 +121,8 @@ static void deliver(struct run *run)
 
 static void deliver_rest(struct run *run)
 {
-    uint32_t end = run->culprit == HOP_NONE ? run->sweep->entry_count : run->culprit;
-    for (; run->next_case < end && !run->refused; run->next_case++) {
+    for (; run->next_case < run->sweep->entry_count && run->next_case < run->culprit && !run->refused;
+         run->next_case++) {
         if (run->done[run->next_case])
             deliver_one(run, run->next_case);
     }
@@ -277,7 +284,7 @@ static enum hop_status finish(struct run *run, enum hop_status status, struct ho
         find_reason(run, run->culprit, &reason);
         if (diag)
             *diag = reason;
-        status = (enum hop_status)run->outcomes[run->culprit].status;
+        status = reason.status;
     }
     return status;
 }

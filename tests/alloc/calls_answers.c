@@ -524,7 +524,7 @@ static void tune_puts(void)
 static bool say_result(uint32_t index, const struct hop_sweep_result *result, void *context)
 {
     (void)context;
-    calls_sayf("%u: %d %.17g", index, result->status, result->makespan_s);
+    calls_sayf("%u: %d %.17g %s", index, result->status, result->makespan_s, result->diag ? result->diag->what : "");
     return true;
 }
 
