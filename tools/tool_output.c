@@ -154,6 +154,7 @@ static struct hop_schedule *remarked(const struct hop_schedule *schedule, const 
     hop_schedule_add_comment(copy, "%s", remark);
     if (second)
         hop_schedule_add_comment(copy, "%s", second);
+    tool_try(hop_schedule_failure(copy, &tool_diag));
     return copy;
 }
 
