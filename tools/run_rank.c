@@ -114,7 +114,7 @@ static enum hop_status save_buffer(struct hop_program *plan, const char *path, u
     if (begun)
         whole = hop_replacing_end(&file, whole);
     if (status == HOP_OK && !whole)
-        status = hop_fail(diag, HOP_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+        status = hop_fail(diag, hop_status_of_error(errno), "cannot write '%s': %s", path, strerror(errno));
     return status;
 }
 

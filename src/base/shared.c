@@ -237,7 +237,8 @@ static enum hop_status create(size_t size, bool pages, struct hop_shared *shared
     struct hop_shared made = {.size = size ? size : 1, .named = true};
     int file = made.held = create_held(made.name);
     if (file < 0)
-        return hop_fail(diag, HOP_ERR_IO, "cannot create shared memory %s: %s", made.name, strerror(errno));
+        return hop_fail(diag, hop_status_of_error(errno), "cannot create shared memory %s: %s", made.name,
+                        strerror(errno));
     int error = give_size(file, made.size, pages);
     if (error) {
         hop_shared_withdraw(&made);
@@ -288,7 +289,7 @@ enum hop_status hop_shared_attach(const char *name, struct hop_shared *shared, s
         int error = errno;
         if (file >= 0)
             (void)close(file);
-        return hop_fail(diag, HOP_ERR_IO, "cannot open shared memory %s: %s", name, strerror(error));
+        return hop_fail(diag, hop_status_of_error(error), "cannot open shared memory %s: %s", name, strerror(error));
     }
     made.size = (size_t)info.st_size;
     enum hop_status status = map(file, &made, diag);

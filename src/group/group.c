@@ -118,7 +118,7 @@ static enum hop_status start_carrier(struct hop_group *group, double start_s, co
     int error = hop_thread_start(&group->thread, hop_group_carry, group);
     group->joined = error != 0;
     if (error)
-        return hop_fail(diag, HOP_ERR_MEMORY, "cannot start a thread: %s", strerror(error));
+        return hop_fail(diag, hop_status_of_error(error), "cannot start a thread: %s", strerror(error));
     (void)pthread_mutex_lock(&group->lock);
     enum hop_status status = await_start(group, start_s, rank, diag);
     (void)pthread_mutex_unlock(&group->lock);

@@ -208,8 +208,11 @@ static enum hop_status found(struct hop_emulator *e, const struct hop_program *p
     lay_links(e, program, links);
     lay_ways(e, ways);
     HOP_CHECK(hop_emulation_create(&options, &e->shared, &e->machine, diag));
-    e->serving = hop_thread_start(&e->server, serve, e->machine) == 0;
-    return e->serving ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "cannot start the thread that serves the emulated links");
+    int error = hop_thread_start(&e->server, serve, e->machine);
+    e->serving = error == 0;
+    return e->serving ? HOP_OK
+                      : hop_fail(diag, hop_status_of_error(error),
+                                 "cannot start the thread that serves the emulated links: %s", strerror(error));
 }
 
 enum hop_status hop_emulator_create(struct hop_program *program, struct hop_emulator **emulator,

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "base/unnamed.h"
 #include "run/streams.h"
 #include "run/team.h"
@@ -114,7 +115,7 @@ static enum hop_status start_process(struct launch *launch, struct child *child,
 {
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
-        return hop_fail(diag, HOP_ERR_IO, "cannot start rank %u: %s", child->rank, strerror(errno));
+        return hop_fail(diag, hop_status_of_error(errno), "cannot start rank %u: %s", child->rank, strerror(errno));
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
@@ -309,9 +310,9 @@ static enum hop_status launch_threads(struct launch *launch, struct hop_diag *di
     enum hop_status status = HOP_OK;
     for (; started < launch->options->ranks && status == HOP_OK; started++) {
         struct child *child = &launch->children[started];
-        int error = pthread_create(&child->thread, NULL, run_thread, child);
+        int error = hop_thread_create(&child->thread, run_thread, child);
         if (error) {
-            status = hop_fail(diag, HOP_ERR_IO, "cannot start rank %u: %s", started, strerror(error));
+            status = hop_fail(diag, hop_status_of_error(error), "cannot start rank %u: %s", started, strerror(error));
             hop_board_lose_with(launch->board, (int)started, diag ? diag : &(struct hop_diag){.status = status});
             break;
         }

@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+
 enum { BLOCK = 65536, LINE_MOST = 1 << 20, LOOK_MS = 100, OUTPUTS = 2 };
 #define SPOOL_MOST ((off_t)1 << 30) /* that one rank is behind another */
 
@@ -112,7 +114,7 @@ static enum hop_status open_inputs(struct hop_streams *streams, struct hop_diag 
     }
     streams->spool = memfd_create("hopcast-input", MFD_CLOEXEC);
     if (streams->spool < 0)
-        return hop_fail(diag, HOP_ERR_IO, "no memory for standard input: %s", strerror(errno));
+        return hop_fail(diag, hop_status_of_error(errno), "no memory for standard input: %s", strerror(errno));
     return open_channels(streams->options->ranks, true, &streams->inputs, diag);
 }
 
@@ -302,15 +304,13 @@ static void *run_thread(void *context)
 
 enum hop_status hop_streams_begin(struct hop_streams *streams, struct hop_diag *diag)
 {
-    sigset_t all, before;
     if (!streams->inputs && !streams->outputs[0] && !streams->outputs[1])
         return HOP_OK;
-    (void)sigfillset(&all); /* a reader that has gone is an error here, and signals are the launcher's */
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&streams->thread, NULL, run_thread, streams);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    /* without signals: a reader that has gone is an error here, and they are the launcher's */
+    int error = hop_thread_start(&streams->thread, run_thread, streams);
     streams->runs = error == 0;
-    return error == 0 ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "cannot start a thread: %s", strerror(error));
+    return error == 0 ? HOP_OK
+                      : hop_fail(diag, hop_status_of_error(error), "cannot start a thread: %s", strerror(error));
 }
 
 /* ---- the end ---- */

@@ -373,7 +373,7 @@ static enum hop_status write_file(const struct hop_schedule *schedule, const cha
                                : hop_schedule_write_text(schedule, write_piece, &file));
     fine = begun && hop_replacing_end(&file, fine);
     free(text);
-    return fine ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "%s", strerror(errno));
+    return fine ? HOP_OK : hop_fail(diag, hop_status_of_error(errno), "%s", strerror(errno));
 }
 
 enum hop_status hop_record_write(const struct hop_mpi_record *record, const char *path, struct hop_diag *diag)
@@ -408,5 +408,5 @@ enum hop_status hop_record_write_times(const struct hop_mpi_record *record, cons
         return hop_fail_memory(diag);
     bool fine = hop_replace_file(path, whole);
     free(whole);
-    return fine ? HOP_OK : hop_fail(diag, HOP_ERR_IO, "%s", strerror(errno));
+    return fine ? HOP_OK : hop_fail(diag, hop_status_of_error(errno), "%s", strerror(errno));
 }
