@@ -82,7 +82,7 @@ struct hop_collective_options {
      * be. */
     uint32_t grid[HOP_COLLECTIVE_GRID];
 };
-/* Whether each rank has a part of the vector that is its own: of an allgather, reduce-scatter, alltoall, gather and scatter. */
+/* True of collectives in which each rank has a part of the vector: allgather, reduce-scatter, alltoall, gather and scatter. */
 HOP_API bool hop_collective_has_parts(enum hop_collective_kind kind);
 /* The size that nccl-tests runs when it is asked for `bytes`: whole elements, and, where ranks have parts, as many of them in each
  * part; what is beyond that is left out. */

@@ -113,11 +113,11 @@ struct hop_launch_options {
      * hop_team_join with what HOPCAST_SESSION and HOPCAST_RANK say, or it never does; how long it is silent meanwhile
      * is its own affair. One that ends without taking leave is lost to those that have joined. NULL: body is called. */
     char *const *program;
-    /* Of a program: who has this process's standard input; of input_rank at HOP_INPUT_ONE. The others' is empty. */
+    /* Says who has this process's standard input when programs are started: with HOP_INPUT_ONE it is input_rank. The others' is empty. */
     enum hop_launch_input { HOP_INPUT_SHARED, HOP_INPUT_ONE, HOP_INPUT_ALL, HOP_INPUT_NONE } input;
     uint32_t input_rank;
-    /* Of several programs: where standard output or standard error is no terminal, lines come whole, each once its end has
-     * come; one of more than 1 MiB comes in pieces. A thread of this process passes them on. */
+    /* With this, lines of several programs come whole where standard output or standard error is no terminal, each once its end
+     * has come; one of more than 1 MiB comes in pieces. A thread of this process passes them on. */
     bool whole_lines;
 };
 #define HOP_LAUNCH_SESSION "HOPCAST_SESSION"
@@ -187,8 +187,8 @@ HOP_API enum hop_status hop_program_create(struct hop_team *team, const struct h
 HOP_API const char *hop_program_note(const struct hop_program *program);
 /* NULL is allowed. On GPUs it waits for the other ranks of the machine: all destroy their programs in one order. */
 HOP_API void hop_program_destroy(struct hop_program *program);
-/* How many ranks a schedule needs: the highest rank plus one, or, without ranks, the number of its devices. HOP_NONE: out
- * of memory. */
+/* Returns the number of ranks that a schedule needs: the highest rank plus one, or, without ranks, the number of its devices;
+ * HOP_NONE where memory lacks. */
 HOP_API uint32_t hop_schedule_run_ranks(const struct hop_schedule *schedule);
 
 /* Whether two operations touch the same bytes, one of them writing, with neither waiting for the other; diag then

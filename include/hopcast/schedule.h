@@ -150,14 +150,14 @@ HOP_API enum hop_status hop_schedule_finish(struct hop_schedule *made, struct ho
 HOP_API const char *hop_schedule_name(const struct hop_schedule *schedule);
 HOP_API uint32_t hop_schedule_count(const struct hop_schedule *schedule);
 HOP_API const struct hop_op *hop_schedule_op(const struct hop_schedule *schedule, uint32_t index);
-/* How long the schedule takes at least where copies, messages and reductions take no time: its longest chain of works, each with
+/* Finds the least time that the schedule takes where copies, messages and reductions take none: that of its longest chain of works, each with
  * what it waits for, or all works of one CPU, where these take longer. Refused as by hop_schedule_lower: messages without a partner, receives
  * from any source or of any tag. */
 HOP_API enum hop_status hop_schedule_work_chain_s(const struct hop_schedule *schedule, double *chain_s,
                                                   struct hop_diag *diag);
 HOP_API bool hop_schedule_queue_ready(const struct hop_schedule *schedule);
-/* What is to be said beside every prediction: the i-th comment that begins with HOP_COMMENT_NOTE, without that; NULL past the
- * last. It lives as long as the schedule. */
+/* Returns a note that stands beside every prediction: the i-th comment that begins with HOP_COMMENT_NOTE, without that, or NULL
+ * past the last. It lives as long as the schedule. */
 HOP_API const char *hop_schedule_note(const struct hop_schedule *schedule, uint32_t index);
 /* The operation of that name, HOP_NONE when there is none. */
 HOP_API uint32_t hop_schedule_find(const struct hop_schedule *schedule, const char *name);

@@ -62,8 +62,8 @@ HOP_API enum hop_status hop_traffic_load(const char *path, enum hop_memory memor
                                          struct hop_diag *diag);
 HOP_API enum hop_status hop_traffic_parse(const char *name, const char *text, size_t size, enum hop_memory memory,
                                           struct hop_traffic **traffic, struct hop_diag *diag);
-/* Whether a text looks like one of these, errors in it aside, and not like a schedule. true, too, where memory lacks,
- * which reading it says. */
+/* True if a text looks like one of these, errors in it aside, and not like a schedule. It is true where memory lacks, too,
+ * which reading the text then says. */
 HOP_API bool hop_traffic_detect(const char *text, size_t size);
 
 /* ---- making ---- */

@@ -61,7 +61,8 @@ HOP_API enum hop_status hop_scenarios_find(const struct hop_timeline *const *tim
 HOP_API void hop_scenarios_destroy(struct hop_scenarios *scenarios); /* NULL is allowed */
 /* By index from 0, the nominal one; NULL past the last. */
 HOP_API const struct hop_scenario *hop_scenarios_at(const struct hop_scenarios *scenarios, uint32_t index);
-/* How many ranges were left out for their effort, and the names of the models ("infiniband, credit"; NULL: none). */
+/* These return the number of ranges that were left out for their effort, and the names of such models ("infiniband, credit", or
+ * NULL if there are none). */
 HOP_API uint32_t hop_scenarios_left_out(const struct hop_scenarios *scenarios);
 HOP_API const char *hop_scenarios_models_left_out(const struct hop_scenarios *scenarios);
 /* A network of that scenario, the caller's, to be destroyed before the scenarios. */
