@@ -5,7 +5,8 @@
  * take ours. What is accepted of a call is the status for memory with its message, or the very same answer as with
  * memory. Under AddressSanitizer nothing may leak, either.
  *
- *     calls EXPORTS PURE [--places N] [NAME ...]   every allocation of each case, or N that are the first of their place
+ *     calls EXPORTS PURE [--places N] [NAME ...]   every allocation of each case, of a case with more than 2000 the first
+ *                                                  of each place and each n-th; or N that are the first of their place
  *     calls --at N[+] NAME                         that one (with those that follow), in this process
  */
 #include <dlfcn.h>
@@ -21,7 +22,7 @@
 #include "calls.h"
 #include "places.h"
 
-enum { TIME_LIMIT_S = 120, NAMES = 1024, LENGTH = 4096, CASES = 512, ANSWER = 1 << 22 };
+enum { TIME_LIMIT_S = 120, NAMES = 1024, LENGTH = 4096, CASES = 512, ANSWER = 1 << 22, EACH = 2000 };
 
 /* ---- the allocator ---- */
 
@@ -287,22 +288,41 @@ static void gather(const struct calls_case *list)
         cases[case_count++] = list;
 }
 
-/* Tries are numbered: all allocations, alone and with all that follow, or `most` of the places, evenly drawn. */
+/* Tries are numbered: allocations, alone and with all that follow, or `most` of the places, evenly drawn. A case with
+ * more than EACH allocations has the first of each place, then each n-th allocation. */
 static unsigned long most;
+
+static unsigned long step(void)
+{
+    return (shared->count + EACH - 1) / EACH;
+}
+
+static unsigned long place_tries(void)
+{
+    return step() > 1 ? places.first_count : 0;
+}
+
+static unsigned long count_tries(void)
+{
+    if (most)
+        return most < places.first_count ? most : places.first_count;
+    return shared->count ? 2 * (place_tries() + (shared->count + step() - 1) / step()) : 0;
+}
 
 static void one_try(const struct calls_case *one, unsigned long k)
 {
+    unsigned long i = k / 2;
     shared->runs++;
     if (most)
         (void)run(one, places.firsts[k * places.first_count / shared->tries], k % 2);
     else
-        (void)run(one, k / 2 + 1, k % 2);
+        (void)run(one, i < place_tries() ? places.firsts[i] : (i - place_tries()) * step() + 1, k % 2);
 }
 
 static int go_through(const struct calls_case *one, unsigned long from)
 {
     learn(one);
-    shared->tries = !most ? 2 * shared->count : most < shared->place_count ? most : shared->place_count;
+    shared->tries = count_tries();
     for (unsigned long k = from; k < shared->tries; k++) {
         (void)alarm(TIME_LIMIT_S);
         shared->at = k;

@@ -6,7 +6,8 @@
 
 What is accepted is exit status 2 with a message that says memory, or the very same output; no signal, no hang, no other output or message.
 Files ({out}) are there whole or not at all. --all
-lets every allocation fail, alone and with all that follow; else those that are the first of their place in the program do, evenly
+lets every allocation fail, alone and with all that follow, of a command with more than 2000 the first of each place and each n-th;
+else those that are the first of their place in the program do, evenly
 drawn from all commands so that there are N runs (default: all of them). hwloc
 and SCOTCH, which break when they get no memory, get theirs. Exit status: 0 as accepted, 1 not.
 """
@@ -19,6 +20,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIME_LIMIT_S = 60
+EACH = 2000
 SCHEDULE = "a: gpu0 -> gpu1 1MiB; b: gpu0 -> gpu2 2MiB after a; c: gpu1 -> gpu2 1MiB"
 DATA = os.path.join(ROOT, "data")
 CORPUS = os.path.join(ROOT, "tests/fuzz/corpus/measurements")
@@ -129,6 +131,11 @@ class Command:
         with open(self.list, encoding="ascii") as file:
             self.count, *self.places = [int(line) for line in file]
 
+    def all(self):
+        """Every allocation, or of very many the first of each place and each n-th."""
+        nth = -(-self.count // EACH) or 1
+        return sorted(set(range(1, self.count + 1, nth)) | set(self.places if nth > 1 else ()))
+
     def fault(self, at):
         """What is wrong when that one fails; empty: nothing."""
         status, output, said = self.run(HOP_FAIL_AT=at)
@@ -175,7 +182,7 @@ def main():
             command.plan()
         step = 1 if everything else max(1, -(-sum(len(c.places) for c in commands) // runs))
         for number, command in enumerate(commands):
-            trials = [str(n) + s for n in range(1, command.count + 1) for s in ("", "+")] if everything else [
+            trials = [str(n) + s for n in command.all() for s in ("", "+")] if everything else [
                 str(n) + "+" * (i % 2) for i, n in enumerate(command.places[number % step::step])]
             found = {}
             for at in trials:
