@@ -59,7 +59,8 @@ static const struct tool_option table[] = {
            "TOPOLOGY; "
            "with --output as measurement CSV to be filled in",
            .low = 1, .high = 1000, .needs = "on",
-           .excludes = "emulate fit raw json devices what sizes time seed device chunk buffer force"),
+           .excludes =
+               "emulate fit raw json devices what sizes time seed device chunk buffer force in-process pin timeout"),
     OPTION("measured", 0, LIST, AT(request, measured), "FILE",
            "with --suggest: rows that are known already, which are not asked for", .use = USE_INPUT,
            .needs = "suggest"),

@@ -148,6 +148,8 @@ static bool take_collective(struct plan_request *r, const struct hop_topology *t
             tool_bad_usage(&tool_plan, "--%s goes with a collective, such as allreduce, which %s is not", own[i],
                            r->map.source);
     }
+    if (r->is_collective && (tool_given(&r->map.given, "host") || tool_given(&r->map.given, "memory")))
+        tool_bad_usage(&tool_plan, "--host and --memory go with traffic, not with a collective");
     bool barrier = r->is_collective && r->collective.kind == HOP_COLLECTIVE_BARRIER;
     for (size_t i = 0; i < HOP_COUNT(of_data) && barrier; i++) {
         if (tool_given(&r->map.given, of_data[i]))

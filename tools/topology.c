@@ -140,7 +140,8 @@ struct request {
 
 static const struct tool_option table[] = {
     {.kind = OPTION_LIST, .use = USE_INPUT, .argument = "SOURCE", AT(request, sources)},
-    FLAG("list", 'l', AT(request, list), "the built-in machines and the generated fabrics"),
+    FLAG("list", 'l', AT(request, list), "the built-in machines and the generated fabrics",
+         .excludes = "format json parameters route lint deadlock output"),
     OPTION("format", 'f', CHOICE, AT(request, format), NULL, "how it is shown (tree)", .choices = "tree json dot svg"),
     SHARED(json, AT(request, json), .help = "the same as --format json"),
     FLAG("parameters", 'p', AT(request, parameters),
@@ -216,23 +217,30 @@ static void check(const struct request *r)
         tool_bad_usage(&tool_topology, "--route takes a source and two devices: SOURCE --route A B");
     if (!r->route && words > 1)
         tool_bad_usage(&tool_topology, "one source at a time");
-    if (!words && !r->parameters)
+    if (words && r->list)
+        tool_bad_usage(&tool_topology, "'%.80s' is too much: --list lists what there is", r->sources.at[0]);
+    if (!words && !r->parameters && !r->list)
         tool_bad_usage(&tool_topology, "a source is missing (a built-in name, a file, live or -)");
     if (!words && r->sets.count > 0)
         tool_bad_usage(&tool_topology, "--set %.80s needs a source", r->sets.at[0]);
+    if (!words && (r->routes || tool_beside.gpu || tool_beside.cpu))
+        tool_bad_usage(&tool_topology, "%s needs a source",
+                       r->routes         ? "--routes"
+                       : tool_beside.gpu ? "--gpu"
+                                         : "--cpu");
 }
 
 static int run(int argc, char **argv)
 {
     static struct request r;
     tool_read(&tool_topology, argc, argv, &r);
+    if (r.json)
+        r.format = JSON;
+    check(&r);
     if (r.list) {
         list_machines();
         return TOOL_OK;
     }
-    if (r.json)
-        r.format = JSON;
-    check(&r);
     const struct hop_topology *topology =
         r.sources.count ? tool_load_routed(r.sources.at[0], r.routes, &r.sets)
                         : tool_have(hop_topology_create("defaults")); /* what holds unless a machine says otherwise */

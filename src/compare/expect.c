@@ -300,9 +300,25 @@ static void make_group(struct hop_expect *e, uint32_t index)
     e->failure->status = hop_schedule_end(made, e->failure->status, &group->schedule, e->failure->diag);
 }
 
+/* Whoever gives a new name to what no row has meant something else. */
+static void check_renamed(const struct hop_expect *e)
+{
+    for (uint32_t r = 0; r < e->options->renamed_count; r++) {
+        const char *name = e->options->renamed[2 * (size_t)r];
+        uint32_t i = 0, rows = hop_measurements_count(e->measurements);
+        while (i < rows && strcmp(hop_measurements_at(e->measurements, i)->from, name) != 0 &&
+               strcmp(hop_measurements_at(e->measurements, i)->to, name) != 0)
+            i++;
+        if (i == rows)
+            hop_failure_set(
+                e->failure, HOP_ERR_INVALID,
+                "no measurement is of '%.60s', which is to be called %.60s\na name that the measurements have", name,
+                e->options->renamed[2 * (size_t)r + 1]);
+    }
+}
+
 struct hop_expect *hop_expect_create(const struct hop_measurements *measurements, const struct hop_topology *topology,
-                                     const struct hop_compare_options *options, bool alone,
-                                     struct hop_failure *failure)
+                                     const struct hop_compare_options *options, bool alone, struct hop_failure *failure)
 {
     struct hop_expect *e = calloc(1, sizeof *e);
     if (e) {
@@ -315,6 +331,8 @@ struct hop_expect *hop_expect_create(const struct hop_measurements *measurements
     }
     if (!e || e->arena.failed)
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
+    if (failure->status == HOP_OK)
+        check_renamed(e);
     for (uint32_t g = 0; failure->status == HOP_OK && g < hop_expect_count(e); g++)
         make_group(e, g);
     if (failure->status == HOP_OK)
