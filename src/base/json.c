@@ -347,8 +347,10 @@ const char *hop_json_string(const struct hop_json *at)
 const char *hop_json_name(const struct hop_json *at)
 {
     const char *name = hop_json_string(at);
-    for (const char *c = name; c && *c; c += hop_text_utf8(c)) { /* jansson lets nothing else through */
-        if (!hop_text_shown(c))
+    unsigned shown = 1;
+    for (const char *c = name; c && *c && shown; c += shown) { /* jansson lets nothing but UTF-8 through */
+        shown = hop_text_shown(c);
+        if (!shown)
             hop_json_fail(at, HOP_ERR_INVALID, "this name contains the control character 0x%02x",
                           (unsigned char)c[hop_text_utf8(c) - 1]);
     }

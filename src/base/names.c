@@ -168,9 +168,11 @@ unsigned hop_text_utf8(const char *text)
 
 unsigned hop_text_shown(const char *text)
 {
-    unsigned length = hop_text_utf8(text);
     unsigned char c = (unsigned char)text[0];
-    bool control = c < ' ' || c == 0x7f || (c == 0xc2 && length == 2 && (unsigned char)text[1] < 0xa0);
+    if (c < 0x7f) /* nearly always */
+        return c >= ' ';
+    unsigned length = hop_text_utf8(text);
+    bool control = c == 0x7f || (c == 0xc2 && length == 2 && (unsigned char)text[1] < 0xa0);
     return control ? 0 : length;
 }
 
