@@ -331,10 +331,10 @@ struct hop_expect *hop_expect_create(const struct hop_measurements *measurements
     }
     if (!e || e->arena.failed)
         hop_failure_set(failure, HOP_ERR_MEMORY, "out of memory");
-    if (failure->status == HOP_OK)
-        check_renamed(e);
     for (uint32_t g = 0; failure->status == HOP_OK && g < hop_expect_count(e); g++)
         make_group(e, g);
+    if (failure->status == HOP_OK)
+        check_renamed(e);
     if (failure->status == HOP_OK)
         return e;
     hop_expect_destroy(e);

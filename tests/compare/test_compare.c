@@ -164,7 +164,7 @@ static void refuse_models(const char *text, const char *model, enum hop_status s
     const char *models[] = {model}, *renamed[] = {"card", "gpu7"};
     struct hop_measurements *m = parse("m.csv", text);
     struct hop_topology *topology = load_topology("t2");
-    struct hop_compare_options options = {.renamed = renamed, .renamed_count = 1};
+    struct hop_compare_options options = {.renamed = renamed, .renamed_count = !model};
     struct hop_comparison *c = NULL;
     struct hop_diag diag = {0};
     assert_int_equal(hop_compare_models(m, topology, models, 1, &options, &c, &diag), status);
@@ -185,7 +185,9 @@ static void names_must_be_devices(void **unused)
     refuse_models("from,to,measured_GBps\ngpu0,gqu1,1\n", NULL, HOP_ERR_INVALID, "m.csv:2:6", "gpu1? ");
     refuse_models("from,to,measured_GBps\nswitch0,gpu1,1\n", NULL, HOP_ERR_INVALID, "m.csv:2:1", "a device");
     refuse_models("from,to,measured_GBps\ngpu0,gpu1,1\n", "pcy", HOP_ERR_NOT_FOUND, "", "pcie");
-    refuse_models("from,to,measured_GBps\ngpu0,gpu1,\n", NULL, HOP_ERR_INVALID, "m.csv", "in one row at least");
+    refuse_models("from,to,measured_GBps\ngpu0,gpu1,1\n", NULL, HOP_ERR_INVALID, "",
+                  "a name that the measurements have");
+    refuse_models("from,to,measured_GBps\ngpu0,card,\n", NULL, HOP_ERR_INVALID, "m.csv", "in one row at least");
 }
 
 static void refuse_files(const char *reference, const char *other, const char *place, const char *what)
