@@ -257,7 +257,8 @@ static int serve(struct plan_request *r, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    static struct plan_request r = {.map = {.command = &tool_plan}, .options = {.seed = 1}};
+    static struct plan_request r = {
+        .map = {.command = &tool_plan}, .options = {.seed = 1}, .collective = {.type = HOP_TYPE_F32}};
     static struct map_input input;
     struct hop_group *group = r.options.group = ranks_join();
     if (hop_group_rank(group) != 0)

@@ -63,7 +63,7 @@ static inline double hop_place_distance(const struct hop_places *places, uint32_
     return places->inner[g][(size_t)(a - places->first[g]) * hop_places_in(places, g) + (b - places->first[g])];
 }
 
-/* Of two groups, which have places where there are gates: how far their first places are from each other. */
+/* Returns how far the first places of two groups are from each other. Where there are gates, each group must have places. */
 static inline double hop_group_distance(const struct hop_places *places, uint32_t g, uint32_t h)
 {
     uint32_t from = places->gate ? places->gate[places->first[g]] : g;
@@ -137,8 +137,8 @@ static inline bool hop_assign_allows(const struct hop_assign *problem, uint32_t 
     return !problem->allowed || hop_bit(problem->allowed + item * words, place);
 }
 
-/* Whether every item is at a place that it may be at, and no place and no group has more than its room. used: room for a
- * number of each place and each group. */
+/* Returns true if every item is at a place that it may be at, and no place and no group has more than its room. `used` has room for
+ * a number of each place and each group. */
 bool hop_assign_fits(const struct hop_assign *problem, const uint32_t *place, uint32_t *used);
 double hop_assign_value(const struct hop_assign *problem, const uint32_t *place);
 /* Whether two places have the same rooms, and the same items may be there. */

@@ -99,7 +99,7 @@ static void look_at_partners(struct hop_local *x, uint32_t item)
     }
 }
 
-/* Of the item looked at, at a place: what its partners in other groups cost, the same for all places of a gate. */
+/* Returns what the item that is looked at pays at a place for its partners in other groups; it is the same for all places of a gate. */
 static double cost_outside(struct hop_local *x, uint32_t item, uint32_t place)
 {
     const struct hop_graph *graph = x->problem->graph;

@@ -38,7 +38,7 @@ enum hop_status hop_fail_with(struct hop_diag *diag, enum hop_status status, con
 void hop_diag_place(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
 void hop_diag_expect(struct hop_diag *diag, const char *format, ...) HOP_PRINTF(2, 3);
 enum hop_status hop_fail_memory(struct hop_diag *diag);
-/* Of a call of the system that failed: HOP_ERR_IO, or that for memory. */
+/* Returns the status of a system call that failed with this errno: HOP_ERR_MEMORY where memory lacked, else HOP_ERR_IO. */
 enum hop_status hop_status_of_error(int error);
 
 /* Leaves the function with the status of a call that fails. */

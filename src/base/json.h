@@ -30,7 +30,8 @@ struct hop_json_key {
     bool required;
 };
 
-/* As json_loadb; NULL with the error's code json_error_out_of_memory wherever memory lacked, which jansson need not say. */
+/* Works as json_loadb does, and returns NULL with the error's code json_error_out_of_memory wherever memory lacked, which jansson
+ * need not say. */
 json_t *hop_json_parse(const char *text, size_t size, size_t flags, json_error_t *error);
 /* Parses a source, which must outlive the document. Duplicate keys and text after the end are refused. */
 void hop_json_load(const struct hop_source *source, struct hop_json *document, struct hop_failure *failure);

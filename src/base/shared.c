@@ -157,7 +157,7 @@ static struct {
     uint32_t count, capacity;
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Whether a file has a name still, or never had one. */
+/* Returns true for a file that still has a name, or never had one. */
 static bool is_wanted(int file, bool unnamed)
 {
     struct stat info;

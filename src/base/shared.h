@@ -40,7 +40,7 @@ void hop_shared_withdraw(struct hop_shared *shared); /* the name goes, the memor
 void hop_shared_finish(struct hop_shared *shared);   /* withdraws and unmaps; zeroed is allowed */
 /* It stays named and held until somebody withdraws it by its name, or this process and its children are gone. */
 void hop_shared_leave_named(struct hop_shared *shared);
-/* Whether a name is one that hop_shared_create gives. */
+/* Returns true for a name that hop_shared_create gives. */
 bool hop_shared_is_ours(const char *name);
 /* Removes the names that nobody holds; how many. */
 unsigned hop_shared_sweep(void);

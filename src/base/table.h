@@ -19,7 +19,7 @@ struct hop_table_row {
     const char *remark; /* NULL: none */
     uint32_t line;      /* where it was read, 0: added */
 };
-/* Whether a struct begins as struct hop_table_row does, its member `from` in the place of from_bytes. */
+/* This is true of a struct that begins as struct hop_table_row does, with its member `from` in the place of from_bytes. */
 #define HOP_IS_TABLE_ROW(type, from)                                                                                       \
     (offsetof(struct type, collective) == offsetof(struct hop_table_row, collective) &&                                \
      offsetof(struct type, ranks) == offsetof(struct hop_table_row, ranks) &&                                          \
